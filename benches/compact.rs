@@ -9,6 +9,7 @@ use countersign::agent::history::{History, output_for};
 use countersign::agent::stream::Subscription;
 use countersign::agent::thread::{Start, ThreadHandle};
 use countersign::agent::{Agent, Setup};
+use countersign::config::ClientSettings;
 use countersign::ids::ThreadId;
 use countersign::model::item::ResponseItem;
 use countersign::protocol::event::EventKind;
@@ -121,9 +122,12 @@ async fn measure(home: &Path) -> Result<(), Box<dyn Error>> {
         editor: Arc::new(NoEditor),
         home: home.to_owned(),
         env: BTreeMap::new(),
-        client_config: Some(json!({
-            "model": "rehearsal", "model_provider": "rehearsal", "model_providers": {"rehearsal": provider},
-        })),
+        client: ClientSettings {
+            vouched: Some(json!({
+                "model": "rehearsal", "model_provider": "rehearsal", "model_providers": {"rehearsal": provider},
+            })),
+            ..ClientSettings::default()
+        },
         user_agent: "bench".to_owned(),
         source: "bench".to_owned(),
         secrets: Default::default(),

@@ -1,10 +1,12 @@
-//! What running a command costs: a small one beside the same one unconfined and beside a plain start, many at once, a
-//! flood of output, and the memory of the process that starts them. Least and median.
+//! What running a command costs: a small one beside the same one unconfined and beside a plain start, its first connection
+//! with the proxy for names beside one without, many at once, a flood of output, and the memory of the process that starts
+//! them. Least and median.
 //! `cargo bench --bench exec`.
 
 #![expect(clippy::print_stdout, reason = "a bench is there to print")]
 
 use countersign::exec::{self, CommandRequest, Confinement, Input};
+use countersign::protocol::permission::Permission;
 use countersign::protocol::settings::{SandboxMode, SandboxPolicy};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -41,6 +43,7 @@ fn request(words: &[&str], cwd: &Path, mode: SandboxMode, network: bool) -> Comm
         confinement: Confinement::new(&policy, cwd, &[], None),
         timeout: Some(Duration::from_secs(120)),
         input: Input::Nothing,
+        wrote: exec::Wrote::default(),
     }
 }
 
@@ -143,6 +146,69 @@ fn waiting() -> Outcome<()> {
     Ok(())
 }
 
+/// Measures one connection from inside, until the first byte has come back, in nanoseconds.
+const CONNECTION: &str = r#"
+import base64, os, socket, sys, time, urllib.parse
+port, by_name = int(sys.argv[1]), sys.argv[2] == 'name'
+proxy = urllib.parse.urlsplit(os.environ.get('HTTPS_PROXY', ''))
+shown = base64.b64encode(f'{proxy.username}:{proxy.password}'.encode()).decode()
+ask = f'CONNECT localhost:{port} HTTP/1.1\r\nProxy-Authorization: Basic {shown}\r\n\r\n'.encode()
+start = time.perf_counter_ns()
+s = socket.create_connection(('127.0.0.1', proxy.port if by_name else port))
+if by_name:
+    s.sendall(ask)
+    answer = b''
+    while not answer.endswith(b'\r\n\r\n'):
+        answer += s.recv(1024)
+    assert b' 200 ' in answer, answer
+s.sendall(b'x\n')
+assert s.recv(2)
+print(time.perf_counter_ns() - start)
+"#;
+
+/// The first connection of a command to a server of this machine: to its address, and by name through the proxy.
+async fn connections(cwd: &Path) -> Outcome<()> {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let port = listener.local_addr()?.port();
+    tokio::spawn(async move {
+        while let Ok((mut peer, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut heard = [0; 64];
+                while let Ok(read @ 1..) = peer.read(&mut heard).await {
+                    let _gone = peer.write_all(&heard[..read]).await;
+                }
+            });
+        }
+    });
+    let host = |host: &str, port| Permission::Host {
+        host: host.to_owned(),
+        port,
+    };
+    // The name that nobody asks for is why there is a proxy.
+    let kinds = [
+        ("address", vec![host("127.0.0.1", Some(port))]),
+        (
+            "name",
+            vec![host("localhost", Some(port)), host("nobody.example", None)],
+        ),
+    ];
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..RUNS / 4 {
+        for ((kind, grants), times) in kinds.iter().zip(&mut times) {
+            let argv = ["python3", "-c", CONNECTION, &port.to_string(), kind];
+            let mut wanted = request(&argv, cwd, SandboxMode::WorkspaceWrite, false);
+            wanted.confinement = wanted.confinement.with(grants);
+            let finished = run(wanted).await?;
+            times.push(Duration::from_nanos(finished.stdout.trim().parse()?));
+        }
+    }
+    let [address, name] = times;
+    report("first connection, to an address", address);
+    report("first connection, by name through the proxy", name);
+    Ok(())
+}
+
 async fn all() -> Outcome<()> {
     let dir = tempfile::Builder::new()
         .prefix("countersign-exec-")
@@ -157,6 +223,7 @@ async fn all() -> Outcome<()> {
     small("sandboxed true, read-only", cwd, SandboxMode::ReadOnly, false, pause).await?;
     small("sandboxed true, one upon the other", cwd, workspace, false, None).await?;
     small("unconfined true", cwd, full, false, pause).await?;
+    connections(cwd).await?;
 
     let start = Instant::now();
     let many = (0..200).map(|_| run(request(&["/bin/true"], cwd, workspace, false)));

@@ -31,6 +31,7 @@ fn request(cwd: &Path, mode: SandboxMode, script: &str) -> CommandRequest {
         timeout: None,
         input: Input::Nothing,
         argv0: None,
+        wrote: exec::Wrote::default(),
     }
 }
 

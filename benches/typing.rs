@@ -1,8 +1,9 @@
 //! A person types while eight threads stream: how long until `textDocument/codeAction` is answered?
 //!
 //! The real server, over standard input and output, and the rehearsal model, both as processes. Keys are pressed at
-//! their times whether or not the last answer has come, so that a slow answer cannot hide the ones behind it. Prints;
-//! asserts nothing but that everything arrives. `cargo bench --bench typing`, or with another build of the program,
+//! their times whether or not the last answer has come, so that a slow answer cannot hide the ones behind it. And once more with
+//! 200 hunks that wait, half of them in the file that is typed in, on a disk where every look takes 20 ms: how long until a change
+//! is taken, which the answer to a request behind it shows that needs no look. Prints; asserts nothing but that everything arrives. `cargo bench --bench typing`, or with another build of the program,
 //! `cargo bench --bench typing -- PROGRAM`
 
 #![expect(clippy::print_stdout, reason = "a bench is there to print")]
@@ -16,6 +17,12 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
+
+/// How long each look at the slow disk takes.
+const SLOW_MS: u64 = 20;
+/// Hunks that wait in the file that is typed in, and in files that are closed, five in each.
+const HUNKS: usize = 100;
+const SLOW_DISK: &str = include_str!("../tests/it/fixtures/slow_disk.c");
 
 const THREADS: usize = 8;
 const DELTAS: usize = 2000;
@@ -49,6 +56,7 @@ struct Seen {
     answers: HashMap<i64, (Instant, Option<Value>)>,
     deltas: usize,
     turns_done: usize,
+    proposals: usize,
     ended: bool,
 }
 
@@ -62,7 +70,7 @@ struct Client {
 }
 
 impl Client {
-    fn start(home: &Path, root: &Path, model: &str) -> Result<Self, Box<dyn Error>> {
+    fn start(home: &Path, root: &Path, model: &str, env: &[(&str, String)]) -> Result<Self, Box<dyn Error>> {
         let config = format!(
             "model = \"rehearsal\"\nmodel_provider = \"rehearsal\"\n\
              [model_providers.rehearsal]\nname = \"Rehearsal\"\nbase_url = \"{model}\"\n"
@@ -70,6 +78,7 @@ impl Client {
         std::fs::write(home.join("config.toml"), config)?;
         let mut child = Command::new(program())
             .env("COUNTERSIGN_HOME", home)
+            .envs(env.iter().cloned())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -183,6 +192,7 @@ fn read_all(output: impl Read, seen: &Shared) -> Result<(), Box<dyn Error>> {
                 state.answers.insert(id, (arrived, whole));
             }
             (Some("countersign/turn/completed"), _) => state.turns_done += 1,
+            (Some("countersign/proposal/created"), _) => state.proposals += 1,
             _ => {}
         }
         drop(state);
@@ -194,10 +204,12 @@ fn read_all(output: impl Read, seen: &Shared) -> Result<(), Box<dyn Error>> {
 struct Model(Child, String);
 
 impl Model {
-    fn start(folder: &Path, delay_ms: u64) -> Result<Self, Box<dyn Error>> {
+    fn start(folder: &Path, delay_ms: u64, first: Option<Value>) -> Result<Self, Box<dyn Error>> {
         let text = "streamed words, ".repeat(DELTAS);
-        let script =
-            json!({"chunk": 16, "delay_ms": delay_ms, "steps": [{"repeat": true, "outputs": [{"say": text}]}]});
+        let repeated = json!({"repeat": true, "outputs": [{"say": text}]});
+        let first = first.map(|output| json!({"outputs": [output]}));
+        let steps: Vec<Value> = first.into_iter().chain([repeated]).collect();
+        let script = json!({"chunk": 16, "delay_ms": delay_ms, "steps": steps});
         let path = folder.join("script.json");
         std::fs::write(&path, script.to_string())?;
         let mut child = Command::new(program())
@@ -227,8 +239,8 @@ fn measure(title: &str, delay_ms: u64) -> Result<(), Box<dyn Error>> {
     let (home, root) = (folder.path().join("home"), folder.path().join("root"));
     std::fs::create_dir_all(&home)?;
     std::fs::create_dir_all(&root)?;
-    let model = Model::start(folder.path(), delay_ms)?;
-    let mut client = Client::start(&home, &root, &model.1)?;
+    let model = Model::start(folder.path(), delay_ms, None)?;
+    let mut client = Client::start(&home, &root, &model.1, &[])?;
     let uri = format!("file://{}/typed.rs", root.display());
     let text = "fn one() -> usize { 1 } // a line of a file of ordinary size\n".repeat(2000);
     let document = json!({"uri": uri, "languageId": "rust", "version": 1, "text": text});
@@ -282,16 +294,7 @@ fn measure(title: &str, delay_ms: u64) -> Result<(), Box<dyn Error>> {
         }
         times.push(arrived.saturating_duration_since(due));
     }
-    times.sort();
-    let at = |permille: usize| times[(times.len() * permille / 1000).min(times.len() - 1)].as_secs_f64() * 1e3;
-    println!(
-        "{title}: {} keys, p50 {:.2} ms, p90 {:.2} ms, p99 {:.2} ms, max {:.2} ms",
-        times.len(),
-        at(500),
-        at(900),
-        at(990),
-        at(1000)
-    );
+    report(title, times);
     println!(
         "  meanwhile {} deltas from the model in {:.1} s, {} messages to the client",
         rounds * THREADS * DELTAS,
@@ -301,8 +304,151 @@ fn measure(title: &str, delay_ms: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+fn report(title: &str, mut times: Vec<Duration>) {
+    times.sort();
+    let at = |permille: usize| times[(times.len() * permille / 1000).min(times.len() - 1)].as_secs_f64() * 1e3;
+    println!(
+        "{title}: {} times, p50 {:.2} ms, p90 {:.2} ms, p99 {:.2} ms, max {:.2} ms",
+        times.len(),
+        at(500),
+        at(900),
+        at(990),
+        at(1000)
+    );
+}
+
+/// Line of a file, told apart by its number.
+fn line(number: usize) -> String {
+    format!("fn number_{number}() -> usize {{ {number} }} // a line of a file of ordinary size")
+}
+
+/// A hunk on every so many lines of a file.
+fn hunks(file: &str, count: usize, apart: usize) -> String {
+    let hunk = |number: usize| {
+        let at = number * apart;
+        let (above, old, below) = (line(at), line(at + 1), line(at + 2));
+        format!("@@\n {above}\n-{old}\n+{old} // changed\n {below}\n")
+    };
+    let all: String = (0..count).map(hunk).collect();
+    format!("*** Update File: {file}\n{all}")
+}
+
+/// The disk below a folder as a library that is preloaded; nothing where there is no compiler.
+fn slow_disk(folder: &Path) -> Result<Option<String>, Box<dyn Error>> {
+    let (source, library) = (folder.join("slow_disk.c"), folder.join("slow_disk.so"));
+    std::fs::write(&source, SLOW_DISK)?;
+    let compiled = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .args([&library, &source])
+        .arg("-ldl")
+        .status();
+    let is_there = compiled.is_ok_and(|status| status.success());
+    Ok(is_there.then(|| library.display().to_string()))
+}
+
+fn measure_waiting(title: &str) -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let (home, root) = (folder.path().join("home"), folder.path().join("root"));
+    std::fs::create_dir_all(&home)?;
+    std::fs::create_dir_all(&root)?;
+    let Some(library) = slow_disk(folder.path())? else {
+        println!("{title}: left out, there is no C compiler");
+        return Ok(());
+    };
+    let text: String = (0..2000).map(|number| line(number) + "\n").collect();
+    let mut patch = hunks("typed.rs", HUNKS, 20);
+    std::fs::write(root.join("typed.rs"), &text)?;
+    for number in 0..HUNKS / 5 {
+        let name = format!("closed_{number}.rs");
+        std::fs::write(root.join(&name), &text)?;
+        patch.push_str(&hunks(&name, 5, 300));
+    }
+    let input = format!("*** Begin Patch\n{patch}*** End Patch\n");
+    let first = json!({"call": {"tool": "apply_patch", "arguments": {"input": input}}});
+    let model = Model::start(folder.path(), 2, Some(first))?;
+    let env = [
+        ("LD_PRELOAD", library),
+        ("SLOW_UNDER", format!("{}:{}", root.display(), home.display())),
+        ("SLOW_MS", SLOW_MS.to_string()),
+    ];
+    let mut client = Client::start(&home, &root, &model.1, &env)?;
+    let uri = format!("file://{}/typed.rs", root.display());
+    let chat = format!("file://{}/talk.countersign.md", root.display());
+    for (uri, text) in [(&uri, text.as_str()), (&chat, "## ❯ You\n\nwords\n")] {
+        let document = json!({"uri": uri, "languageId": "text", "version": 1, "text": text});
+        client.notify("textDocument/didOpen", json!({"textDocument": document}))?;
+    }
+    let go = |client: &mut Client| -> Result<(), Box<dyn Error>> {
+        let started = client.call("countersign/thread/start", json!({}))?;
+        let input = json!([{"type": "text", "text": "go on"}]);
+        client.request(
+            "countersign/turn/start",
+            json!({"threadId": started["thread"]["id"], "input": input}),
+        )?;
+        Ok(())
+    };
+    go(&mut client)?;
+    client.wait("the proposal", |seen| (seen.proposals > 0).then_some(()))?;
+    for _ in 1..THREADS {
+        go(&mut client)?;
+    }
+    let begin = Instant::now();
+    let (mut taken, mut offered) = (Vec::new(), Vec::new());
+    for key in 0..KEYS {
+        let due = begin + KEY * u32::try_from(key)?;
+        if begin.elapsed() > LIMIT {
+            break;
+        }
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        let place = json!({"line": key % 2000, "character": 3});
+        let range = json!({"start": place, "end": place});
+        client.notify(
+            "textDocument/didChange",
+            json!({"textDocument": {"uri": uri, "version": key + 2}, "contentChanges": [{"range": range, "text": "x"}]}),
+        )?;
+        // All that editors ask while somebody types; what looks at the disk is not waited for.
+        let document = json!({"uri": uri});
+        let context = json!({"diagnostics": [], "triggerKind": 2});
+        let action = json!({"textDocument": document, "range": range, "context": context});
+        offered.push((client.request("textDocument/codeAction", action)?, due));
+        if key % 5 == 0 {
+            client.request("textDocument/codeLens", json!({"textDocument": document}))?;
+        }
+        if key % 20 == 0 {
+            let chat = json!({"uri": chat});
+            client.request(
+                "textDocument/hover",
+                json!({"textDocument": chat, "position": {"line": 2, "character": 1}}),
+            )?;
+            client.request("countersign/config/read", json!({}))?;
+            client.request("countersign/permissions/profiles", json!({}))?;
+            client.request("countersign/prompt/list", json!({}))?;
+            let show = json!({"command": "countersign.showProposal", "arguments": [{"path": "/no/such"}]});
+            client.request("workspace/executeCommand", show)?;
+        }
+        let folds = client.request("textDocument/foldingRange", json!({"textDocument": {"uri": chat}}))?;
+        taken.push((folds, due));
+    }
+    for (title, sent) in [
+        (format!("{title}, until a change is taken"), taken),
+        (format!("{title}, until code actions are there"), offered),
+    ] {
+        let mut times = Vec::new();
+        for (id, due) in sent {
+            let (arrived, _) = client.wait("an answer", |seen| seen.answers.remove(&id))?;
+            times.push(arrived.saturating_duration_since(due));
+        }
+        report(&title, times);
+    }
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     println!("didChange, then codeAction, while {THREADS} threads stream {DELTAS} deltas each; the aim is p99 < 5 ms");
     measure("a delta every 3 ms in each thread", 2)?;
-    measure("as fast as they come", 0)
+    measure("as fast as they come", 0)?;
+    measure_waiting(&format!(
+        "{} hunks wait, each look at the disk takes {SLOW_MS} ms",
+        2 * HUNKS
+    ))
 }

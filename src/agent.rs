@@ -42,6 +42,7 @@ mod reviewer;
 mod sampling;
 #[cfg(test)]
 mod schedules;
+mod scratch;
 pub mod servers;
 pub mod settings;
 mod small;
@@ -235,7 +236,7 @@ impl AgentError {
             Self::QueueFull(_) | Self::InputFull(_) | Self::MailFull(_) => kinds::QUEUE_FULL,
             Self::UnknownQueued(_) => kinds::QUEUED_NOT_FOUND,
             Self::UnknownTurn(_) => kinds::TURN_NOT_FOUND,
-            Self::Config(ConfigError::Unreadable { .. }) => kinds::CONFIG_UNREADABLE,
+            Self::Config(ConfigError::Unreadable { .. } | ConfigError::Open(_)) => kinds::CONFIG_UNREADABLE,
             Self::Config(ConfigError::Syntax { .. }) => kinds::CONFIG_BROKEN,
             Self::BadSettings(_) | Self::Config(_) => kinds::INVALID_CONFIG,
             Self::Store(StoreError::NotFound { .. } | StoreError::NotArchived { .. } | StoreError::BadId { .. }) => {
@@ -249,7 +250,7 @@ impl AgentError {
             Self::Store(_) | Self::History(_) => kinds::STORE_FAILED,
             Self::Proposal(ProposalError::Unknown(_)) => kinds::PROPOSAL_NOT_FOUND,
             Self::Proposal(ProposalError::Settled(_) | ProposalError::Stopping(_)) => kinds::PROPOSAL_SETTLED,
-            Self::Proposal(ProposalError::Conflicting { .. }) => kinds::HUNK_CONFLICTING,
+            Self::Proposal(ProposalError::Conflicting { .. } | ProposalError::NotShown(_)) => kinds::HUNK_CONFLICTING,
             Self::UnknownServer { .. } => kinds::SERVER_NOT_FOUND,
             Self::Server(_) => kinds::SERVER_FAILED,
             Self::NoRealtime => kinds::REALTIME_NOT_RUNNING,
@@ -276,8 +277,8 @@ pub struct Setup {
     pub editor: Arc<dyn editor::Editor>,
     pub home: PathBuf,
     pub env: BTreeMap<String, String>,
-    /// Settings of the client, above the configuration files.
-    pub client_config: Option<serde_json::Value>,
+    /// Settings of the client, beside the configuration files.
+    pub client: config::ClientSettings,
     pub user_agent: String,
     pub source: String,
     /// What stands in nothing that leaves: learns keys and tokens of logins and configurations, whenever they change.
@@ -292,9 +293,13 @@ pub struct Agent {
 
 struct Shared {
     desk: Arc<Desk>,
-    client_config: RwLock<Option<serde_json::Value>>,
+    client: RwLock<config::ClientSettings>,
+    /// The name of the scratch folder of what belongs to no conversation.
+    scratch: String,
     /// The person's file as it was last looked at.
     config_stamp: tokio::sync::Mutex<reload::Stamp>,
+    /// See [`Agent::typed_in_order`].
+    typed: Arc<tokio::sync::Mutex<()>>,
     threads: Mutex<BTreeMap<ThreadId, ThreadHandle>>,
     /// Streams of threads that are not live and have proposals that wait.
     resting: Mutex<BTreeMap<ThreadId, Stream>>,
@@ -319,7 +324,17 @@ impl Agent {
     /// An agent whose model is offered these tools and no others, and with these who hear of its threads beside our own.
     pub fn with(setup: Setup, tools: Registry, contributors: Vec<Arc<dyn Contributor>>) -> Self {
         let proposals = proposals::Proposals::new(setup.workspace.clone(), &setup.home);
-        let index = store::Index::new(&setup.home);
+        let home = setup.home.clone();
+        // Beside everything else: nobody waits for it.
+        let swept = std::thread::Builder::new()
+            .name("leftovers".to_owned())
+            .spawn(move || crate::config::leftovers::sweep_home(&home));
+        if let Err(error) = swept {
+            tracing::warn!(%error, "it was not looked for what a program that died has left");
+        }
+        // What commands may write by a standing permission is known before any program of our own is looked for.
+        let rules = crate::exec::rules::Shelf::default();
+        rules.rules(&crate::exec::rules::Sources::new(&setup.home, &[]));
         let desk = Desk {
             workspace: setup.workspace,
             approvals: approvals::Approvals::default(),
@@ -328,6 +343,7 @@ impl Agent {
             proposals,
             contributors: Contributors::with(contributors),
             terminals: terminals::Terminals::default(),
+            beside: command::Beside::default(),
             tools,
             servers: crate::mcp::Shelf::new(crate::mcp::Logins::new(&setup.home)),
             elicitations: servers::Elicitations::default(),
@@ -335,12 +351,14 @@ impl Agent {
             clients: provider::Clients::default(),
             editor: setup.editor,
             snapshots: Snapshots::new(&setup.home, &setup.env),
-            rules: crate::exec::rules::Shelf::default(),
+            rules,
             instructions: Default::default(),
+            notifier_problem_shown: Default::default(),
             typed: crate::store::typed::Typed::new(&setup.home),
             findings: review::Findings::default(),
             changing: Arc::default(),
             persons: undo::Persons::default(),
+            writers: undo::Writers::default(),
             home: setup.home,
             env: setup.env,
             user_agent: setup.user_agent,
@@ -349,12 +367,14 @@ impl Agent {
             source: setup.source,
         };
         let shared = Shared {
+            scratch: ThreadId::fresh().to_string(),
             config_stamp: tokio::sync::Mutex::new(reload::Stamp::of(&desk.home)),
+            typed: Arc::default(),
+            index: store::Index::new(&desk.home),
             desk: Arc::new(desk),
-            client_config: RwLock::new(setup.client_config),
+            client: RwLock::new(setup.client),
             threads: Mutex::default(),
             resting: Mutex::default(),
-            index,
             resuming: tokio::sync::RwLock::default(),
         };
         let shared = Arc::new(shared);
@@ -370,13 +390,9 @@ impl Agent {
         self.shared.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// New settings of the client; for threads that start from now on.
-    pub fn set_client_config(&self, config: Option<serde_json::Value>) {
-        *self
-            .shared
-            .client_config
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = config;
+    /// Changes the settings of the client; for threads that start from now on.
+    pub fn change_client_settings(&self, change: impl FnOnce(&mut config::ClientSettings)) {
+        change(&mut self.shared.client.write().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// The configuration as it stands for a folder.
@@ -409,7 +425,7 @@ impl Agent {
 
     /// What every configuration is made from.
     fn sources(&self) -> Sources {
-        let client = self.shared.client_config.read();
+        let client = self.shared.client.read();
         Sources {
             home: self.desk().home.clone(),
             env: self.desk().env.clone(),
@@ -426,35 +442,63 @@ impl Agent {
         configured.unwrap_or_else(|| config::instructions::NAMES.map(str::to_owned).to_vec())
     }
 
-    /// The folder of a thread that names none.
-    fn default_folder(&self) -> PathBuf {
-        self.desk()
-            .workspace
-            .roots()
-            .into_iter()
-            .next()
-            .unwrap_or_else(|| self.desk().home.clone())
+    /// The first folder of the workspace. Countersign's own is none to work in.
+    fn first_root(&self) -> Option<PathBuf> {
+        let mut roots = self.desk().workspace.roots().into_iter();
+        roots.find(|root| *root != self.desk().home)
+    }
+
+    /// One's turn at what was typed, in the order in which it was asked for: it is written and read aside.
+    pub async fn typed_in_order(&self) -> tokio::sync::OwnedMutexGuard<()> {
+        self.shared.typed.clone().lock_owned().await
+    }
+
+    /// The folder of what belongs to none, and to no conversation: the workspace's first, else a scratch folder, which need
+    /// not be there.
+    pub fn default_folder(&self) -> PathBuf {
+        let scratch = || scratch::named(&self.desk().home, &self.shared.scratch);
+        self.first_root().unwrap_or_else(scratch)
+    }
+
+    /// The folder of a thread that names none: the workspace's first, else a scratch folder of its own.
+    fn folder_for(&self, id: &ThreadId) -> PathBuf {
+        // What is no id, but a path, names no folder.
+        let is_id = uuid::Uuid::try_parse(id.as_str()).is_ok();
+        let name = if is_id { id.clone() } else { ThreadId::fresh() };
+        let scratch = || scratch::named(&self.desk().home, name.as_str());
+        self.first_root().unwrap_or_else(scratch)
+    }
+
+    /// The scratch folder of a conversation that a file lies in.
+    pub fn scratch_around(&self, file: &Path) -> Option<PathBuf> {
+        scratch::around(&self.desk().home, file)
     }
 
     /// Starts a thread. All of it, or an error and nothing left behind.
     pub async fn start_thread(&self, params: ThreadStartParams) -> Result<Opened, AgentError> {
-        let cwd = params.settings.cwd.clone().unwrap_or_else(|| self.default_folder());
+        let id = ThreadId::fresh();
+        let cwd = params.settings.cwd.clone().unwrap_or_else(|| self.folder_for(&id));
         let client_tools = dynamic::declared(&params.dynamic_tools, &self.desk().tools)?;
         let (agent, config, change) = (self.clone(), params.config.clone(), params.settings.clone());
         let read = aside::aside(move || {
+            let desk = agent.desk();
+            scratch::make(&desk.home, &cwd)?;
             settings::check_folder(&cwd)?;
             let loaded = agent.load_config(Some(&cwd), config.as_ref())?;
             let settings = settings::initial(&loaded.config, cwd, &change)?;
-            let read = context::read_instructions(agent.desk(), &agent.desk().workspace, &loaded.config, &settings);
+            let mut read = context::read_instructions(desk, &desk.workspace, &loaded.config, &settings);
+            read.1.extend(scratch::closed(desk, &loaded.config, &settings));
             Ok::<_, AgentError>((loaded, settings, read))
         });
         let (loaded, settings, (instructions, warnings, known)) = read.await?;
-        let id = ThreadId::fresh();
         let base = params
             .base_instructions
             .clone()
             .or_else(|| loaded.config.base_instructions.clone());
-        let (git, ()) = tokio::join!(git_info(&settings.cwd), self.desk().look_at_history(&loaded.config));
+        let (git, ()) = tokio::join!(
+            git_info(&settings.cwd, &self.desk().env),
+            self.desk().look_at_history(&loaded.config)
+        );
         let meta = SessionMeta {
             model_provider: Some(settings.model_provider.clone()),
             instructions: Some(instructions.text.clone()).filter(|text| !text.is_empty()),
@@ -659,10 +703,14 @@ impl Agent {
     }
 
     /// The tool servers that a thread has which is started now without a folder of its own.
-    pub fn configured_servers(&self) -> Result<Vec<Arc<crate::mcp::Server>>, AgentError> {
-        let cwd = self.default_folder();
-        let config = self.load_config(Some(&cwd), None)?.config;
-        Ok(servers::configured(self.desk(), &config, &cwd))
+    pub async fn configured_servers(&self) -> Result<Vec<Arc<crate::mcp::Server>>, AgentError> {
+        let agent = self.clone();
+        aside::aside(move || {
+            let cwd = agent.default_folder();
+            let config = agent.load_config(Some(&cwd), None)?.config;
+            Ok(servers::configured(agent.desk(), &config, &cwd))
+        })
+        .await
     }
 
     /// Reads the configuration of tool servers again, for one live thread or all; their next turns take it up.
@@ -673,7 +721,9 @@ impl Agent {
         };
         for thread in threads {
             let cwd = thread.settings().cwd;
-            let loaded = self.load_config(Some(&cwd), Some(&thread.config().overrides))?;
+            let (agent, place, config) = (self.clone(), cwd.clone(), thread.config());
+            let load = move || agent.load_config(Some(&place), Some(&config.overrides));
+            let loaded = aside::aside(load).await?;
             for warning in &loaded.warnings {
                 tracing::warn!("{}", in_words(warning));
             }
@@ -745,8 +795,8 @@ async fn warn_of_trouble(
 }
 
 /// Commit, branch and remote of a folder; nothing outside a repository.
-async fn git_info(cwd: &Path) -> Option<GitInfo> {
-    let info = crate::exec::git::info(cwd).await?;
+async fn git_info(cwd: &Path, env: &BTreeMap<String, String>) -> Option<GitInfo> {
+    let info = crate::exec::git::info(cwd, env).await?;
     Some(GitInfo {
         sha: info.sha,
         branch: info.branch,

@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand.
 
 pub mod acp;
+mod allowed;
 pub mod apply_patch;
 pub mod config;
 pub mod demo;
@@ -37,14 +38,14 @@ enum Command {
     Serve(serve::Args),
     /// Serve editors that speak the Agent Client Protocol, such as Zed and those of JetBrains.
     Acp(acp::Args),
-    Sandbox(sandbox::Args),
+    Sandbox(Box<sandbox::Args>),
     /// Carry out a patch or a unified diff on the disk, all or none.
     ApplyPatch(apply_patch::Args),
     /// Serve scripted conversations as an OpenAI-compatible model.
     Rehearse(rehearse::Args),
     /// Show the whole product at work: no key, no network.
     Demo(demo::Args),
-    /// Say what is missing on this machine and how to mend it.
+    /// Say what is missing on this machine and how to fix it.
     Doctor(doctor::Args),
     /// Print an editor's configuration for this server.
     EditorConfig(editor_config::Args),
@@ -87,7 +88,7 @@ pub fn run(cli: Cli) -> ExitCode {
         None => serve::run(cli.serve),
         Some(Command::Serve(args)) => serve::run(args),
         Some(Command::Acp(args)) => acp::run(args),
-        Some(Command::Sandbox(args)) => sandbox::run(args),
+        Some(Command::Sandbox(args)) => sandbox::run(*args),
         Some(Command::ApplyPatch(args)) => apply_patch::run(args),
         Some(Command::Rehearse(args)) => rehearse::run(args),
         Some(Command::Demo(args)) => demo::run(args),

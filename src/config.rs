@@ -4,14 +4,19 @@
 //! and is reported with its line. Only the overrides of a request can fail as a whole, since whoever made it
 //! waits for the answer. Nothing here reads the process's environment; see [`Sources`].
 
+pub mod bounds;
 mod check;
+pub mod consent;
+mod described;
 pub mod edit;
 mod effective;
 pub mod environment;
+mod file;
 pub mod import;
 pub mod instructions;
 mod keys;
 pub(crate) mod layers;
+pub(crate) mod leftovers;
 pub mod login;
 pub mod mcp;
 pub mod network;
@@ -19,19 +24,27 @@ pub mod open;
 pub mod otel;
 pub(crate) mod own_file;
 pub mod permissions;
+mod project_servers;
 pub mod prompts;
 pub mod provider;
 mod redact;
+pub mod requests;
 pub mod schema;
+mod spelling;
+pub mod startup;
 pub(crate) mod tree;
 
+use crate::private::{self, OpenToOthers};
 use crate::protocol::config::{ConfigReadResult, ConfigWarning};
 use crate::protocol::realtime::RealtimeVersion;
 use crate::protocol::settings::{
     ApprovalPolicy, ApprovalsReviewer, EditApproval, EditorContextSettings, Personality, ReasoningSummary,
     SandboxPolicy,
 };
+use crate::shown;
+use bounds::Bounds;
 use check::{Checker, Layer};
+use consent::Refused;
 use environment::EnvironmentPolicy;
 use layers::{File, From, Merged};
 pub use layers::{Origin, Origins};
@@ -55,8 +68,8 @@ pub struct Sources {
     pub home: PathBuf,
     /// The environment of the process.
     pub env: BTreeMap<String, String>,
-    /// The editor's settings: `initializationOptions`, or the section `countersign` of its configuration.
-    pub client: Option<Value>,
+    /// What the client says, at its start and later.
+    pub client: ClientSettings,
     /// Overrides of one request, by key; dots lead into tables.
     pub overrides: Map<String, Value>,
     /// The folder whose project layers count.
@@ -65,11 +78,40 @@ pub struct Sources {
     pub open: BTreeMap<PathBuf, String>,
 }
 
-impl Sources {
-    fn file(&self, path: &Path) -> File {
-        self.open
-            .get(path)
-            .map_or_else(|| File::read(path), |text| File::of(text))
+/// Settings that come by the client.
+#[derive(Clone, Debug, Default)]
+pub struct ClientSettings {
+    /// Those of the command that started the server; see [`startup`].
+    pub startup: Map<String, Value>,
+    /// The editor's, where the client vouches that no workspace has put them there.
+    pub vouched: Option<Value>,
+    /// The editor's: `initializationOptions`, or the section `countersign` of its configuration. A workspace may have put
+    /// them there.
+    pub sent: Option<Value>,
+    /// What of `sent`, and of the overrides of requests, the person has allowed.
+    pub allowed: consent::Allowed,
+    /// The folders of the workspace that they have allowed it for; absent where each value says its own. None: a client without
+    /// folders, until it ends.
+    pub allowed_in: Option<Vec<PathBuf>>,
+}
+
+impl ClientSettings {
+    /// What the person has allowed for conversations in a folder.
+    fn allowed_for(&self, folder: Option<&Path>) -> &consent::Allowed {
+        static NOTHING: consent::Allowed = consent::Allowed::new();
+        // By where they really are: a link in the workspace, or `..`, leads to a folder that is not in it.
+        let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let is_in = |folder: &Path, root: &Path| {
+            let folder = real(folder);
+            folder.starts_with(real(root)) && !folder.components().any(|part| part == std::path::Component::ParentDir)
+        };
+        let is_within = |roots: &Vec<PathBuf>| {
+            roots.is_empty() || folder.is_none_or(|folder| roots.iter().any(|root| is_in(folder, root)))
+        };
+        match self.allowed_in.as_ref().is_none_or(is_within) {
+            true => &self.allowed,
+            false => &NOTHING,
+        }
     }
 }
 
@@ -83,6 +125,8 @@ pub struct Loaded {
     pub leaves: Origins,
     /// What the person should mend.
     pub warnings: Vec<ConfigWarning>,
+    /// Settings of the editor that do not count without the person's word.
+    pub refused: Vec<Refused>,
     /// Known keys that do nothing yet; for `countersign doctor`, not for the editor.
     pub notes: Vec<ConfigWarning>,
     /// The effective values by key, secrets included; see [`Loaded::read_result`].
@@ -156,8 +200,16 @@ pub struct Config {
     pub permissions: Profiles,
     /// What neither commands in the sandbox nor tools may read, beside what a profile says.
     pub unreadable: Vec<Subject>,
+    /// Hosts that commands which may write the workspace reach by name where their network is off.
+    pub network_hosts: Vec<(String, Option<u16>)>,
+    /// What requests of commands to hosts carry, and may ask for.
+    pub requests: requests::Requests,
     /// Whether the places where keys are kept usually belong to it.
     pub unreadable_defaults: bool,
+    /// Names that commands leave as they are at every depth, beside those that other programs act on by themselves.
+    pub protected: Vec<String>,
+    /// Names among those that commands may write all the same.
+    pub unprotected: Vec<String>,
     /// Which variables reach commands.
     pub environment: EnvironmentPolicy,
     /// Reasoning effort; absent: the model's default.
@@ -215,12 +267,16 @@ pub struct Config {
     pub web_search_key: Option<WebSearch>,
     /// The provider may keep the answers (`disable_response_storage = false`).
     pub stores_answers: bool,
+    /// Whether the person has called the project trusted.
+    pub trusts_project: bool,
     /// Folders that hold the project's own rules on commands, outermost first; none of a project that is not trusted.
     pub rule_folders: Vec<PathBuf>,
     /// Where and how to speak.
     pub realtime: Realtime,
     /// How many agents may work for agents, and how deep.
     pub agents: Limits,
+    /// How much a command may take (`[limits]`).
+    pub bounds: Bounds,
     /// How long a tool of the client's may take to answer; absent: without end.
     pub dynamic_tool_timeout: Option<Duration>,
     /// Folders that hold the project's own prompts, outermost first; none of a project that is not trusted.
@@ -301,6 +357,9 @@ pub enum ConfigError {
     NoAddress { id: String },
     #[error("There is no profile {name:?}. {known}")]
     UnknownProfile { name: String, known: String },
+    /// Others can write what counts as the person's word.
+    #[error(transparent)]
+    Open(#[from] OpenToOthers),
     /// The person's file is there but cannot be read.
     #[error("{} cannot be read: {cause}. Mend its permissions or remove it.", path.display())]
     Unreadable { path: PathBuf, cause: String },
@@ -324,6 +383,7 @@ pub fn home(env: &BTreeMap<String, String>) -> Option<PathBuf> {
 
 /// Puts the layers together.
 pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
+    private::check_home(&sources.home)?;
     let user_home = sources.env.get("HOME").map(Path::new);
     let mut warnings = Vec::new();
     let mut notes = Vec::new();
@@ -333,20 +393,29 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         let mut checker = Checker::new(Layer::Request, None);
         checker.folder = sources.cwd.as_deref();
         checker.home = user_home;
+        checker.allowed = Some(sources.client.allowed_for(sources.cwd.as_deref()));
         let values = checker.check(&tree::of_json(&sources.overrides));
         if !checker.misfits.is_empty() {
             return Err(ConfigError::Override {
-                problem: checker.misfits.join(" "),
+                problem: shown::line(&checker.misfits.join(" ")),
             });
         }
         warnings.append(&mut checker.warnings);
         notes.append(&mut checker.notes);
         values
     };
-    let client = client_layer(sources, user_home, &mut warnings, &mut notes);
+    let mut reports = Reports {
+        warnings: &mut warnings,
+        notes: &mut notes,
+    };
+    let command = command_layer(sources, &sources.client.startup, user_home, &mut reports);
+    let vouched = match section(sources.client.vouched.as_ref()) {
+        Ok(settings) => command_layer(sources, &settings, user_home, &mut reports),
+        Err(problem) => reports.add(problem),
+    };
 
     let mut read = |path: &Path, layer: Layer| {
-        let entries = sources.file(path).entries(path, &mut warnings);
+        let entries = File::of_person(path, &sources.open).entries(path, &mut warnings);
         let mut checker = Checker::new(layer, Some(path));
         checker.home = user_home;
         let values = checker.check(&entries);
@@ -370,7 +439,9 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     let by_request = chosen(&request);
     if let Some(name) = by_request
         .clone()
-        .or_else(|| chosen(&client))
+        .or_else(|| chosen(&command))
+        .or_else(|| chosen(&vouched))
+        .or_else(|| allowed_profile(sources))
         .or_else(|| chosen(&merged.values))
     {
         let from_table = merged
@@ -412,20 +483,33 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         }
     }
 
-    let holders = match &sources.cwd {
-        Some(cwd) => project_layers(sources, cwd, &mut merged, &mut warnings, &mut notes),
-        None => Vec::new(),
+    // What a project may not overturn is all that the person says, wherever they say it: so it is laid before projects are judged,
+    // and once more after them, where it counts.
+    merged.lay(vouched.clone(), "editor");
+    merged.lay(command.clone(), "command");
+    let persons = [&vouched, &command];
+    let (holders, trusts_project, theirs) = match &sources.cwd {
+        Some(cwd) => project_layers(sources, cwd, &mut merged, persons, &mut warnings, &mut notes),
+        None => (Vec::new(), false, Vec::new()),
     };
     let own = holders.iter().filter(|holder| holder.ends_with(".countersign"));
     let prompt_folders = own.map(|holder| holder.join("prompts")).collect();
     let rule_folders = holders.iter().map(|holder| holder.join("rules")).collect();
+    for (mut values, layer) in [(vouched, "editor"), (command, "command")] {
+        described::leave_out(&mut values, &theirs);
+        merged.lay(values, layer);
+    }
+    let (client, refused) = client_layer(sources, user_home, &merged, &mut warnings, &mut notes);
+    described::replace(&mut merged, &client);
     merged.lay(client, "editor");
+    described::replace(&mut merged, &request);
     merged.lay(request, "request");
     merged.values.entry("profiles").or_insert_with(|| json!({}));
 
     let mut config = Config {
         otel: otel::otel(&merged.values, &sources.env, &mut warnings),
         feedback: otel::feedback(&merged.values, &sources.env, &mut warnings),
+        trusts_project,
         rule_folders,
         prompt_folders,
         overrides: sources.overrides.clone(),
@@ -445,57 +529,120 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
             ..merged.place(&["model_provider"])
         });
     }
+    for warning in warnings.iter_mut().chain(&mut notes) {
+        // A project's names and values are in it.
+        warning.message = shown::line(&warning.message);
+    }
     Ok(Loaded {
         config,
         origins: merged.origins,
         leaves: merged.leaves,
+        refused,
         warnings,
         notes,
         values: merged.values.into(),
     })
 }
 
+/// Where what is found in a layer is collected.
+struct Reports<'a> {
+    warnings: &'a mut Vec<ConfigWarning>,
+    notes: &'a mut Vec<ConfigWarning>,
+}
+
+impl Reports<'_> {
+    /// A layer that is none.
+    fn add(&mut self, message: String) -> Map<String, Value> {
+        self.warnings.push(ConfigWarning {
+            message,
+            path: None,
+            line: None,
+        });
+        Map::new()
+    }
+
+    fn take(&mut self, checker: &mut Checker<'_>) {
+        self.warnings.append(&mut checker.warnings);
+        self.notes.append(&mut checker.notes);
+    }
+}
+
+/// The table of an editor's settings; empty where there are none. Some editors send the section, some what holds it.
+fn section(settings: Option<&Value>) -> Result<Map<String, Value>, String> {
+    match settings {
+        None | Some(Value::Null) => Ok(Map::new()),
+        Some(Value::Object(map)) => match map.get("countersign") {
+            Some(Value::Object(section)) => Ok(section.clone()),
+            _ => Ok(map.clone()),
+        },
+        Some(_) => Err("The editor's settings must be a table of configuration keys; they are not used.".to_owned()),
+    }
+}
+
+/// Settings that count like the person's own file.
+fn command_layer(
+    sources: &Sources,
+    settings: &Map<String, Value>,
+    user_home: Option<&Path>,
+    reports: &mut Reports<'_>,
+) -> Map<String, Value> {
+    let mut checker = Checker::new(Layer::Command, None);
+    checker.folder = sources.cwd.as_deref();
+    checker.home = user_home;
+    let values = checker.check(&tree::of_json(settings));
+    reports.take(&mut checker);
+    values
+}
+
+/// The profile that the editor's settings choose, where the person has allowed it.
+fn allowed_profile(sources: &Sources) -> Option<String> {
+    let settings = section(sources.client.sent.as_ref()).ok()?;
+    let entries = spelling::normalized(&tree::of_json(&settings), keys::KEYS);
+    let (_, node) = entries.into_iter().find(|(key, _)| key == "profile")?;
+    let name = check::plain(&node);
+    let allowed = sources.client.allowed_for(sources.cwd.as_deref());
+    let allowed = allowed.contains(&consent::fingerprint("profile", &name));
+    name.as_str().filter(|_| allowed).map(str::to_owned)
+}
+
+/// The editor's settings as far as they count over what is there: preferences, what allows less, and what the person has
+/// allowed. The rest of them comes beside it.
 fn client_layer(
     sources: &Sources,
     user_home: Option<&Path>,
+    merged: &Merged,
     warnings: &mut Vec<ConfigWarning>,
     notes: &mut Vec<ConfigWarning>,
-) -> Map<String, Value> {
-    let settings = match &sources.client {
-        None | Some(Value::Null) => return Map::new(),
-        Some(Value::Object(map)) => match map.get("countersign") {
-            // Some editors send the section, some what holds it.
-            Some(Value::Object(section)) => section,
-            _ => map,
-        },
-        Some(_) => {
-            let message = "The editor's settings must be a table of configuration keys; they are not used.".to_owned();
-            warnings.push(ConfigWarning {
-                message,
-                path: None,
-                line: None,
-            });
-            return Map::new();
-        }
+) -> (Map<String, Value>, Vec<Refused>) {
+    let mut reports = Reports { warnings, notes };
+    let settings = match section(sources.client.sent.as_ref()) {
+        Ok(settings) => settings,
+        Err(problem) => return (reports.add(problem), Vec::new()),
     };
     let mut checker = Checker::new(Layer::Client, None);
     checker.folder = sources.cwd.as_deref();
     checker.home = user_home;
-    let values = checker.check(&tree::of_json(settings));
-    warnings.append(&mut checker.warnings);
-    notes.append(&mut checker.notes);
-    values
+    checker.allowed = Some(sources.client.allowed_for(sources.cwd.as_deref()));
+    checker.current = Some(&merged.values);
+    let mut entries = spelling::normalized(&tree::of_json(&settings), keys::KEYS);
+    layers::tighten(&mut entries, merged, &mut checker);
+    let values = checker.check(&entries);
+    checker.leave_out_warnings();
+    reports.take(&mut checker);
+    (values, checker.refused)
 }
 
-/// Lays the project's files over what is there. Returns the folders that may hold some; none of a project that is not
-/// trusted.
+/// Lays the project's files over what is there. Returns the folders that may hold some, none of a project that the person
+/// does not trust; whether they have called it trusted; and the tool servers that it has put in the place of the person's.
+/// `persons` are settings of theirs that come once more after it.
 fn project_layers(
     sources: &Sources,
     cwd: &Path,
     merged: &mut Merged,
+    persons: [&Map<String, Value>; 2],
     warnings: &mut Vec<ConfigWarning>,
     notes: &mut Vec<ConfigWarning>,
-) -> Vec<PathBuf> {
+) -> (Vec<PathBuf>, bool, Vec<String>) {
     let markers = effective::texts(&merged.values, "project_root_markers");
     let folders = layers::project_folders(cwd, &markers);
     let trust = |folder: &Path| {
@@ -516,8 +663,9 @@ fn project_layers(
                 .collect();
             merged.lay(values, "projects");
         }
-        return Vec::new();
+        return (Vec::new(), false, Vec::new());
     }
+    let is_trusted = trust.as_deref() == Some("trusted");
     // A home folder that is a repository holds the person's own files, not a project's.
     let own = [
         Some(sources.home.clone()),
@@ -525,25 +673,27 @@ fn project_layers(
         sources.env.get("HOME").map(|home| Path::new(home).join(".codex")),
         sources.env.get("HOME").map(|home| Path::new(home).join(".countersign")),
     ];
-    let mut holders = Vec::new();
+    let (mut holders, mut theirs) = (Vec::new(), Vec::new());
     for folder in folders {
         for name in [".codex", ".countersign"] {
             let holder = folder.join(name);
-            if own.iter().flatten().any(|own| *own == holder) {
+            if own.iter().flatten().any(|own| *own == holder) || layers::is_planted(&holder, cwd) {
                 continue;
             }
             holders.push(holder.clone());
             let path = holder.join("config.toml");
-            let mut entries = sources.file(&path).entries(&path, warnings);
+            let mut entries = File::read_or(&path, &sources.open).entries(&path, warnings);
             if entries.is_empty() {
                 continue;
             }
             let mut checker = Checker::new(Layer::Project, Some(&path));
             checker.folder = Some(&folder);
-            checker.trusted = trust.as_deref() == Some("trusted");
+            checker.trusted = is_trusted;
             layers::tighten(&mut entries, merged, &mut checker);
-            let values = checker.check(&entries);
-            checker.warnings.sort_by_key(|warning| warning.line);
+            let mut values = checker.check(&entries);
+            keep_servers(&mut values, persons, &mut checker);
+            theirs.append(&mut replace_servers(&values, merged, &mut checker));
+            checker.leave_out_warnings();
             warnings.append(&mut checker.warnings);
             notes.append(&mut checker.notes);
             let from = From {
@@ -554,7 +704,31 @@ fn project_layers(
             merged.lay_from(values, from);
         }
     }
-    holders
+    (holders, is_trusted, theirs)
+}
+
+/// A tool server that the start-up command or the editor's own settings describe stays as it is there: they come after the project.
+fn keep_servers(by_project: &mut Map<String, Value>, persons: [&Map<String, Value>; 2], checker: &mut Checker<'_>) {
+    for name in described::keep(by_project, &persons) {
+        let message = format!(
+            "The project describes the tool server {name:?} itself; that is not used, since your editor or the command that starts \
+             the server describes one under that name."
+        );
+        checker.warn(message, None);
+    }
+}
+
+/// Nothing that the person has said of a tool server holds for another one that a project puts under its name. Gives their names.
+fn replace_servers(by_project: &Map<String, Value>, merged: &mut Merged, checker: &mut Checker<'_>) -> Vec<String> {
+    let replaced = described::replace(merged, by_project);
+    for name in &replaced {
+        let message = format!(
+            "The project describes the tool server {name:?} itself, so nothing holds for it here of what you have said of yours: \
+             its address, tokens, trust and tools are the project's."
+        );
+        checker.warn(message, None);
+    }
+    replaced
 }
 
 fn profiles_there_are(values: &Map<String, Value>) -> String {
@@ -585,7 +759,7 @@ fn defaults(env: &BTreeMap<String, String>) -> Map<String, Value> {
             "exclude_tmpdir_env_var": false,
             "exclude_slash_tmp": false,
         },
-        "sandbox": { "unreadable": [], "unreadable_defaults": true },
+        "sandbox": { "unreadable": [], "unreadable_defaults": true, "network": [], "protected": [], "unprotected": [], "credentials": {}, "methods": {} },
         "shell_environment_policy": {
             "inherit": "core",
             "ignore_default_excludes": false,
@@ -671,7 +845,10 @@ impl Config {
         let addresses = addresses.chain(otel.into_iter().flatten().map(|exporter| &exporter.endpoint));
         let addresses = addresses.chain(&self.feedback.endpoint);
         let in_addresses = addresses.flat_map(|address| redact::secrets_of_address(address));
-        let variables = self.secret_variables().filter_map(|name| env.get(name));
+        let credentials = self.requests.credentials.iter();
+        let credentials = credentials.map(|credential| credential.from.as_str());
+        let variables = self.secret_variables().chain(credentials);
+        let variables = variables.filter_map(|name| env.get(name));
         let known = tokens.chain(named).chain(variables).map(String::as_str);
         known.chain(in_addresses).chain(self.network.passwords())
     }
@@ -751,7 +928,9 @@ pub fn config_read(sources: &Sources) -> Result<ConfigReadResult, ConfigError> {
 
 /// The person's `config.toml` as it stands on disk, without any other layer; secrets hidden.
 pub fn saved(home: &Path) -> Result<ConfigReadResult, ConfigError> {
+    private::check_home(home)?;
     let path = home.join("config.toml");
+    private::check(&path)?;
     let text = layers::read_text(&path).map_err(|cause| ConfigError::Unreadable {
         path: path.clone(),
         cause: cause.to_string(),
@@ -778,4 +957,34 @@ pub fn saved(home: &Path) -> Result<ConfigReadResult, ConfigError> {
 /// The key for a provider, from its own settings or the environment.
 pub fn key(provider: &Provider, env: &BTreeMap<String, String>) -> Result<Option<String>, MissingKey> {
     provider::key(provider, env)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_allowed_for_a_folder_does_not_hold_behind_a_link_in_it() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let work = dir.path().join("work");
+        for folder in [work.join("sub"), dir.path().join("other")] {
+            std::fs::create_dir_all(folder).expect("mkdir");
+        }
+        std::os::unix::fs::symlink(dir.path().join("other"), work.join("link")).expect("a link");
+        let client = ClientSettings {
+            allowed: consent::Allowed::from(["a value".to_owned()]),
+            allowed_in: Some(vec![work.clone()]),
+            ..ClientSettings::default()
+        };
+        for (folder, expected) in [
+            ("", true),
+            ("sub", true),
+            ("link", false),
+            ("../other", false),
+            ("../nowhere", false),
+        ] {
+            let holds = !client.allowed_for(Some(&work.join(folder))).is_empty();
+            assert_eq!(holds, expected, "{folder}");
+        }
+    }
 }

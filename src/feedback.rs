@@ -189,7 +189,7 @@ pub fn save(report: &Report, path: &Path) -> Result<(), FeedbackError> {
 /// The folder cannot be made.
 pub fn place(home: &Path, report: &Report) -> Result<PathBuf, FeedbackError> {
     let folder = home.join("feedback");
-    std::fs::create_dir_all(&folder).map_err(|error| FeedbackError::NotSaved {
+    crate::private::make_folder(&folder).map_err(|error| FeedbackError::NotSaved {
         path: folder.clone(),
         reason: error.to_string(),
     })?;

@@ -8,6 +8,7 @@
 //! Who is asked, where it may be written and how it is shown are decided elsewhere.
 
 pub mod alike;
+pub(crate) mod any_path;
 pub mod diff;
 pub mod disk;
 pub mod files;

@@ -4,7 +4,9 @@
 pub(crate) mod call;
 pub mod chats;
 pub(crate) mod dispatch;
+mod door;
 pub mod editor;
+pub mod editor_settings;
 pub(crate) mod frame;
 pub mod idle;
 pub mod line;
@@ -130,12 +132,8 @@ pub(crate) fn capabilities(position_encoding: PositionEncodingKind, registers: &
             ..Default::default()
         })),
         code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
-            code_action_kinds: Some(
-                code_action::KINDS
-                    .iter()
-                    .map(|kind| CodeActionKind::from(*kind))
-                    .collect(),
-            ),
+            // No kinds: none of ours is for whoever asks for kinds.
+            code_action_kinds: None,
             // Actions are commands: nothing is left to resolve, so no editor waits for a model.
             resolve_provider: Some(false),
             ..Default::default()
@@ -229,11 +227,11 @@ impl LanguageServer for Server {
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
         let session = self.0.session()?;
         session.idle().typed();
-        Ok(Some(code_action::actions(session, &params).await))
+        Ok(Some(code_action::actions(session, params).await))
     }
 
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
-        Ok(Some(code_lens::lenses(self.0.session()?, &params)))
+        Ok(Some(code_lens::lenses(self.0.session()?, params).await))
     }
 
     async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
@@ -292,7 +290,7 @@ impl LanguageServer for Server {
         if params.command == command::EXEC {
             return Ok(one_off::execute(session, params).await?);
         }
-        Ok(command::execute(session, params)?)
+        Ok(command::carry_out(session, params).await?)
     }
 
     async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
@@ -623,11 +621,11 @@ impl Server {
     }
 
     async fn history_append(&self, params: HistoryAppendParams) -> Result<HistoryAppendResult> {
-        Ok(history::append(self.0.session()?, &params)?)
+        Ok(history::append(self.0.session()?, params).await?)
     }
 
     async fn config_read(&self, params: ConfigReadParams) -> Result<ConfigReadResult> {
-        Ok(config::read(self.0.session()?, &params)?)
+        Ok(config::read(self.0.session()?, params).await?)
     }
 
     async fn config_write(&self, params: ConfigWriteParams) -> Result<ConfigWriteResult> {
@@ -643,7 +641,7 @@ impl Server {
     }
 
     async fn permissions_profiles(&self, params: PermissionProfilesParams) -> Result<PermissionProfilesResult> {
-        Ok(permission::profiles(self.0.session()?, &params)?)
+        Ok(permission::profiles(self.0.session()?, params).await?)
     }
 }
 

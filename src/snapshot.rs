@@ -17,9 +17,11 @@ pub mod record;
 mod store;
 mod walk;
 
-pub use manifest::{Kind, path_of_bytes};
+pub use crate::patch::any_path::of_bytes as path_of_bytes;
+pub use manifest::Kind;
 
 use crate::exec::git::{GitError, OwnRepository, Stop};
+use crate::ids::TurnId;
 use crate::patch::disk::hexadecimal;
 use manifest::{Entry, Manifest, Oid};
 use serde::{Deserialize, Serialize};
@@ -112,7 +114,7 @@ impl SnapshotError {
 impl From<GitError> for SnapshotError {
     fn from(error: GitError) -> Self {
         match error {
-            GitError::Missing => Self::NoGit,
+            GitError::Missing(unfound) if unfound.is_nowhere() => Self::NoGit,
             GitError::Stopped => Self::Stopped,
             other => Self::Git {
                 message: other.to_string(),
@@ -243,8 +245,8 @@ pub struct Snapshots {
 
 struct Shared {
     home: PathBuf,
-    /// Where programs are looked for.
-    path: Option<String>,
+    /// Tells where programs are.
+    env: BTreeMap<String, String>,
     limits: Limits,
     /// Folders that were too much, since when, and why.
     given_up: Mutex<HashMap<PathBuf, (Instant, SnapshotError)>>,
@@ -277,7 +279,7 @@ impl Snapshots {
         Self {
             shared: Arc::new(Shared {
                 home: home.to_owned(),
-                path: env.get("PATH").cloned(),
+                env: env.clone(),
                 limits,
                 given_up: Mutex::default(),
                 tidying: Stop::default(),
@@ -355,12 +357,12 @@ impl Snapshots {
         let name = store_name(&real);
         let store = self.store(&name);
         store.make()?;
-        // Our own files, which are there by now, are no part of anybody's work.
+        // Our own files, which are there by now, are no part of anybody's work; work that lies among them is.
         let except: Vec<PathBuf> = except
             .iter()
             .chain([&self.shared.home])
             .filter_map(|path| std::fs::canonicalize(path).ok())
-            .filter(|path| *path != real)
+            .filter(|path| !real.starts_with(path))
             .collect();
         let manifest = store.take(&real, &except, &self.shared.limits, stop)?;
         Ok(Snapshot {
@@ -373,9 +375,17 @@ impl Snapshots {
     fn store(&self, name: &str) -> Store {
         let folder = self.folder().join(name);
         Store {
-            repository: OwnRepository::new(folder, self.shared.path.clone()),
-            path: self.shared.path.clone(),
+            repository: OwnRepository::new(folder, &self.shared.env),
+            env: self.shared.env.clone(),
         }
+    }
+
+    /// Keeps bytes with the records of a turn, for as long as those. Waits for the disk.
+    ///
+    /// # Errors
+    /// The home folder cannot be written.
+    pub fn keep(&self, turn: &TurnId, bytes: &[u8]) -> io::Result<Blob> {
+        self.records().keep(turn, bytes)
     }
 
     /// Gives up what is old in the stores of these folders and in the records of turns. Waits; does little most of the
@@ -396,6 +406,9 @@ impl Snapshots {
     /// Contents, in the order asked for; nothing for one that is not kept any more. Waits for git.
     pub fn read(&self, blobs: &[Blob], stop: &Stop) -> Result<Vec<Option<Vec<u8>>>, SnapshotError> {
         let mut contents = vec![None; blobs.len()];
+        for (at, blob) in blobs.iter().enumerate() {
+            contents[at] = self.records().kept(blob);
+        }
         for (store, places) in by_store(blobs) {
             let (oids, places) = names(blobs, places);
             let mut content = Vec::new();
@@ -411,6 +424,13 @@ impl Snapshots {
     /// for git.
     pub fn export(&self, blobs: &[Blob], folder: &Path, stop: &Stop) -> Result<Vec<bool>, SnapshotError> {
         let mut done = vec![false; blobs.len()];
+        for (at, blob) in blobs.iter().enumerate() {
+            if let Some(bytes) = self.records().kept(blob) {
+                let path = folder.join(at.to_string());
+                std::fs::write(&path, bytes).map_err(|error| SnapshotError::io("writing", &path, &error))?;
+                done[at] = true;
+            }
+        }
         for (store, places) in by_store(blobs) {
             let (oids, places) = names(blobs, places);
             let mut file = None;

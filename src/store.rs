@@ -4,10 +4,11 @@
 //! reference system writes too, so that threads can be listed and resumed across both. This room writes them
 //! ([`Recorder`]), reads them back whatever state they are in ([`load`]), finds them ([`find`], [`list`], [`read`],
 //! [`search`]) and puts them away ([`archive`]); an [`Index`] makes lists quick. Beside them it keeps the [`proposals`]
-//! that wait, and what the person [`typed`]. It knows nothing of live threads: whoever holds one
+//! that wait, what the person [`typed`], and which chat [`documents`] are theirs. It knows nothing of live threads: whoever holds one
 //! says so in the answer.
 
 pub mod archive;
+pub mod documents;
 pub mod foreign;
 pub mod history;
 pub mod index;

@@ -21,11 +21,12 @@ pub mod view_image;
 pub mod write_stdin;
 
 use crate::ids::ItemId;
+use crate::mcp::Server;
 use crate::model::item::{LocalShellAction, ToolSpec};
 use crate::protocol::item::PlanStep;
 use crate::protocol::permission::Permission;
 use crate::protocol::question::UserQuestion;
-use crate::workspace::Workspace;
+use crate::workspace::{Judge, Workspace};
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
@@ -143,8 +144,8 @@ pub struct Look {
     pub arguments: serde_json::Value,
 }
 
-/// Whether a file may be read.
-pub type Reading = Arc<dyn Fn(&Path) -> Result<(), ToolError> + Send + Sync>;
+/// Who says what may be read.
+pub type Reading = Arc<dyn Judge>;
 
 /// The turn, as tools see it.
 pub trait Host: Send + Sync {
@@ -157,9 +158,10 @@ pub trait Host: Send + Sync {
     /// call.
     fn reading(&self) -> Reading;
 
-    /// Whether the person's policy lets this file be read.
+    /// Whether the person's policy lets this file be read, as its path leads now. What is opened after that is judged once
+    /// more.
     fn may_read(&self, path: &Path) -> Result<(), ToolError> {
-        self.reading()(path)
+        self.reading().path(path).map_err(ToolError::Answer)
     }
 
     /// Has the editor looked at for what it holds of a file, where it does not tell by itself.
@@ -220,6 +222,15 @@ pub trait Host: Send + Sync {
     /// Has a server carry out a call of one of its tools, if the person's policy or the person lets it be made.
     fn call_server_tool(&self, call: server_tool::ServerCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 
+    /// Whether the person's policy or the person lets a resource be read that its server has not listed: what the URI makes the
+    /// server do nobody but it knows. An error is the answer to the model.
+    fn may_read_resource(
+        &self,
+        item_id: ItemId,
+        server: Arc<Server>,
+        uri: String,
+    ) -> BoxFuture<'_, Result<(), ToolError>>;
+
     fn show_plan(&self, item_id: ItemId, explanation: Option<String>, steps: Vec<PlanStep>);
 
     /// Ends when the turn is stopped.
@@ -268,8 +279,8 @@ pub trait Tool: Send + Sync {
         self.only_reads()
     }
 
-    /// Calls that are commands: the person is asked about them before their turn has come, so that the questions about the
-    /// commands of one answer do not wait for one another.
+    /// Calls that are commands: the person may be asked about them before their turn has come, so that the questions about
+    /// the commands of one answer do not wait for one another. They are decided on again once it has.
     fn asks_first(&self) -> bool {
         false
     }

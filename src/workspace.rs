@@ -9,7 +9,9 @@ pub mod disk;
 pub mod document;
 pub mod edits;
 pub mod kept;
+pub mod opened;
 pub mod position;
+mod saves;
 pub mod search;
 pub mod uri;
 pub mod walk;
@@ -17,11 +19,14 @@ pub mod walk;
 pub use disk::ReadError;
 pub use document::Document;
 pub use kept::Kept;
+pub use opened::{Judge, Opened};
 pub use position::{Edit, Encoding, Position, Range};
+pub use saves::SaveWatch;
 
 use crate::ids::ThreadId;
 use edits::{Edits, RecentEdit};
 use ropey::Rope;
+use saves::Saves;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -40,6 +45,7 @@ struct Inner {
     generation: Arc<watch::Sender<u64>>,
     /// Documents of conversations that have their own.
     views: Mutex<HashMap<ThreadId, Workspace>>,
+    saves: Saves,
 }
 
 #[derive(Debug, Default)]
@@ -100,6 +106,7 @@ impl Workspace {
             state: Mutex::default(),
             generation: Arc::new(watch::Sender::new(0)),
             views: Mutex::default(),
+            saves: Saves::default(),
         }))
     }
 
@@ -116,6 +123,7 @@ impl Workspace {
                 }),
                 generation: self.0.generation.clone(),
                 views: Mutex::default(),
+                saves: Saves::default(),
             }))
         };
         self.views().entry(of.clone()).or_insert_with(fresh);
@@ -235,6 +243,7 @@ impl Workspace {
         let Some(document) = state.documents.remove(uri) else {
             return false;
         };
+        self.0.saves.closed(&document);
         if let Some(path) = document.path() {
             // The same file may be open under another spelling of its URI.
             let other = state
@@ -252,13 +261,20 @@ impl Workspace {
         true
     }
 
+    /// Knows what the editor writes to the disk from now on.
+    pub fn watch_saves(&self) -> SaveWatch {
+        self.0.saves.watch()
+    }
+
     /// Notes that the editor has written the document to the disk. False if it is not open.
     pub fn saved(&self, uri: &str) -> bool {
         let mut state = self.state();
         let Some(document) = state.documents.get_mut(uri) else {
+            self.0.saves.saved_after_close(uri);
             return false;
         };
         document.saved_version = Some(document.version);
+        self.0.saves.saved(document);
         drop(state);
         self.bump();
         true
@@ -338,6 +354,34 @@ impl Workspace {
                 open: false,
             }),
         }
+    }
+
+    /// As [`Workspace::read`], for somebody who may not read all: what is read is what was judged, wherever the path leads by
+    /// then.
+    pub fn read_judged(&self, path: &Path, judge: &dyn Judge) -> Result<ViewText, ReadError> {
+        judge.path(path).map_err(ReadError::Refused)?;
+        let Some(document) = self.judged_document(path, judge)? else {
+            return Ok(ViewText {
+                text: Opened::after_look(path, judge)?.text(path)?,
+                version: None,
+                open: false,
+            });
+        };
+        Ok(ViewText {
+            text: document.text(),
+            version: Some(document.version),
+            open: true,
+        })
+    }
+
+    /// The open document of a file, if it may be read under the name by which the editor has it: the path may lead to
+    /// another document by now.
+    pub fn judged_document(&self, path: &Path, judge: &dyn Judge) -> Result<Option<Document>, ReadError> {
+        let document = self.document(path);
+        if let Some(own) = document.as_ref().and_then(Document::path) {
+            judge.path(own).map_err(ReadError::Refused)?;
+        }
+        Ok(document)
     }
 
     /// Whether the person sees something at `path`: an open document, or anything at all on the disk (also a
@@ -509,5 +553,43 @@ mod tests {
             .unwrap();
         assert!(!edited.in_order());
         assert!(waiting.await.unwrap());
+    }
+
+    /// What is read is what was judged, also where the path leads elsewhere right after the look.
+    #[cfg(unix)]
+    #[test]
+    fn what_is_swapped_after_the_look_is_not_read() {
+        let swaps = opened::Swaps::new("f");
+        let workspace = Workspace::new();
+        assert_eq!(workspace.read(&swaps.link.join("f")).unwrap().text, "plain");
+        let read = workspace.read_judged(&swaps.link.join("f"), &swaps);
+        assert!(matches!(read, Err(ReadError::Refused(_))), "{read:?}");
+        // So it is with a document that is open under the name that the path leads to by then.
+        let swaps = opened::Swaps::new("f");
+        let closed = swaps.link.with_file_name("closed").join("f");
+        workspace.open("file:///closed/f", Some(closed.clone()), "text", 1, "typed");
+        let only_open = OnlyOpen(closed);
+        std::fs::remove_file(&swaps.link).unwrap();
+        std::os::unix::fs::symlink("closed", &swaps.link).unwrap();
+        let read = workspace.read_judged(&swaps.link.join("f"), &only_open);
+        assert!(matches!(read, Err(ReadError::Refused(_))), "{read:?}");
+    }
+
+    /// Refuses one path by its letters.
+    #[cfg(unix)]
+    struct OnlyOpen(PathBuf);
+
+    #[cfg(unix)]
+    impl Judge for OnlyOpen {
+        fn path(&self, path: &Path) -> Result<(), String> {
+            match path == self.0 {
+                true => Err("it is closed".to_owned()),
+                false => Ok(()),
+            }
+        }
+
+        fn opened(&self, _name: &Path, _opened: &Opened) -> Result<(), String> {
+            Ok(())
+        }
     }
 }

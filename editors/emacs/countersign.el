@@ -114,15 +114,17 @@ The overlay moves along with the text, the diagnostic's positions do not."
                      (user-error "The agent does not run for this buffer; start it with M-x countersign")))
          (diagnostics (or (seq-filter #'countersign--foreign (overlays-in beg end))
                           (user-error "Flymake reports nothing here")))
+         ;; The agent offers nothing to whoever asks for a kind, as editors do on save: ask for all, and look for it.
          (actions (append
                    (eglot--request
                     server :textDocument/codeAction
                     (list :textDocument (eglot--TextDocumentIdentifier)
                           :range (list :start (eglot--pos-to-lsp-position beg)
                                        :end (eglot--pos-to-lsp-position end))
-                          :context (list :diagnostics (vconcat (mapcar #'countersign--diagnostic diagnostics))
-                                         :only ["quickfix.countersign"])))
+                          :context (list :diagnostics
+                                         (vconcat (mapcar #'countersign--diagnostic diagnostics)))))
                    nil))
+         (actions (seq-filter (lambda (action) (equal (plist-get action :kind) "countersign.fix")) actions))
          (titles (mapcar (lambda (action) (cons (plist-get action :title) action)) actions)))
     (pcase titles
       ('nil (user-error "The agent offers nothing here"))

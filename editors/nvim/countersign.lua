@@ -61,7 +61,8 @@ local function diagnostics_for(client, buf, first, last)
   return found
 end
 
-local function actions(only, range)
+-- The agent offers nothing to whoever asks for a kind, as editors do on save: ask for all, and take those of one kind.
+local function actions(kind, range)
   local buf = vim.api.nvim_get_current_buf()
   local client = vim.lsp.get_clients({ bufnr = buf, name = 'countersign' })[1]
   if not client then
@@ -71,11 +72,16 @@ local function actions(only, range)
   local line = vim.api.nvim_win_get_cursor(0)[1]
   local first, last = (range and range[1] or line) - 1, (range and range[2] or line) - 1
   local diagnostics = diagnostics_for(client, buf, first, last)
-  if only and #diagnostics == 0 then
+  if kind and #diagnostics == 0 then
     vim.notify('Countersign: there is no diagnostic on this line', vim.log.levels.INFO)
     return
   end
-  local opts = { context = { diagnostics = diagnostics, only = only } }
+  local opts = { context = { diagnostics = diagnostics } }
+  if kind then
+    opts.filter = function(action)
+      return action.kind == kind
+    end
+  end
   if range then
     opts.range = { start = { range[1], 0 }, ['end'] = { range[2], #vim.fn.getline(range[2]) } }
   end
@@ -83,7 +89,7 @@ local function actions(only, range)
 end
 
 vim.api.nvim_create_user_command('CountersignFix', function()
-  actions({ 'quickfix.countersign' })
+  actions('countersign.fix')
 end, { desc = 'Fix what is under the cursor with the agent' })
 
 vim.api.nvim_create_user_command('CountersignActions', function(command)

@@ -4,7 +4,6 @@
 //! so and changes nothing: any page in any browser here can send requests to this port.
 
 use super::AccountError;
-use super::secret::are_same;
 use crate::config::login::Login;
 use axum::Router;
 use axum::extract::State;
@@ -152,7 +151,8 @@ async fn come_back(State(door): State<Arc<Door>>, headers: HeaderMap, uri: Uri) 
         let found = query.iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value.clone()).filter(|value| !value.is_empty())
     };
-    if !are_same(&first("state").unwrap_or_default(), &door.state) {
+    let state = first("state").unwrap_or_default();
+    if !crate::token::are_equal(state.as_bytes(), door.state.as_bytes()) {
         let text = "It does not belong to the login that runs. Start the login again, and use the page that it opens.";
         return page(StatusCode::BAD_REQUEST, "This is not the login that was started", text);
     }

@@ -371,6 +371,6 @@ impl Task {
 
 /// What a server says through the browser, as one short line.
 fn in_short(text: &str) -> String {
-    let line: String = text.chars().filter(|letter| !letter.is_control()).take(200).collect();
+    let line: String = crate::shown::line(text).chars().take(200).collect();
     line.trim().trim_end_matches('.').to_owned()
 }

@@ -343,11 +343,7 @@ pub(super) fn json(answer: &Answer, sent: &[&str]) -> Result<Value, ServerError>
         for secret in sent.iter().filter(|secret| secret.len() >= 4) {
             text = text.replace(secret, "[hidden]");
         }
-        let text: String = text
-            .chars()
-            .filter(|letter| !letter.is_control())
-            .take(LONGEST_MESSAGE)
-            .collect();
+        let text: String = crate::shown::line(&text).chars().take(LONGEST_MESSAGE).collect();
         Some(text.trim_end_matches('.').to_owned()).filter(|text| !text.is_empty())
     };
     let at = |pointers: &[&str]| {

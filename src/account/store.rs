@@ -8,9 +8,11 @@
 use super::AccountError;
 use super::mirror::Mirror;
 use super::stored::{File, Tokens};
+use crate::config::leftovers;
 use crate::config::login::CredentialStore;
 use crate::exec::profile::{PRIVATE, private_folder};
 use crate::keyring::{KeyringError, Manner};
+use crate::private;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -292,6 +294,11 @@ impl Store {
     /// `with_targets`: what links lead to goes too, since it holds the secrets.
     fn remove_files(&self, with_targets: bool) -> Result<(), StoreError> {
         for place in [self.brought(), self.home.join(PRIVATE).join(FILE)] {
+            // A program that died while it wrote has left the same beside it.
+            leftovers::sweep(&place).map_err(|(path, error)| StoreError::Remove {
+                path,
+                reason: error.to_string(),
+            })?;
             let target = fs::canonicalize(&place).ok().filter(|_| with_targets);
             for path in target.into_iter().chain([place]) {
                 match fs::remove_file(&path) {
@@ -355,7 +362,7 @@ fn bytes(path: &Path) -> Result<Option<Vec<u8>>, String> {
         // Reading a pipe would wait for ever.
         Ok(found) if !found.is_file() => return Err("it is no file".to_owned()),
         Ok(found) if found.len() > MOST_BYTES => return Err("it is too large".to_owned()),
-        Ok(_) => {}
+        Ok(_) => private::check(path).map_err(|trouble| trouble.to_string())?,
     }
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -388,7 +395,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<File, StoreError> {
 /// Writes beside the file, and puts the new one in its place. A link is followed, so that it stays one; a file that somebody
 /// has put into the home folder is moved to its place first, so that there is one at every moment.
 fn write(home: &Path, file: &File) -> io::Result<()> {
-    fs::create_dir_all(home)?;
+    private::make_folder(home)?;
     let kept = private_folder(home).join(FILE);
     let brought = home.join(FILE);
     let place = match fs::symlink_metadata(&brought) {
@@ -401,11 +408,17 @@ fn write(home: &Path, file: &File) -> io::Result<()> {
         Err(_) => kept,
     };
     let place = fs::canonicalize(&place).unwrap_or(place);
+    for beside in [&place, &home.join(FILE), &private_folder(home).join(FILE)] {
+        if let Err((path, error)) = leftovers::sweep(beside) {
+            tracing::warn!(path = %path.display(), %error, "what a program that died has left could not be removed");
+        }
+    }
     let mut text = serde_json::to_vec_pretty(file)?;
     text.push(b'\n');
     let beside = place.with_file_name(format!(".{FILE}.{}", uuid::Uuid::now_v7()));
     let written = (|| {
         let mut new = options().write(true).create_new(true).open(&beside)?;
+        leftovers::hold(&new);
         new.write_all(&text)?;
         new.sync_all()?;
         fs::rename(&beside, &place)
@@ -556,6 +569,34 @@ mod tests {
             .expect("written");
         assert_eq!(now(), "r3");
         assert!(store.held_back().is_none());
+    }
+
+    /// A program that is killed while it writes leaves the tokens beside the file.
+    #[tokio::test]
+    async fn what_a_killed_writer_left_goes_with_the_next_login_and_logout() {
+        let home = tempfile::tempdir().expect("a folder");
+        let store = Store::new(home.path());
+        let private = private_folder(home.path());
+        let leave = || {
+            [home.path(), &private].map(|folder| {
+                let left = folder.join(format!(".{FILE}.{}", uuid::Uuid::now_v7()));
+                fs::write(&left, r#"{"tokens": {"refresh_token": "rt-left"}}"#).expect("a file");
+                left
+            })
+        };
+        let left = leave();
+        let file = File::of_key("sk-1".into());
+        store
+            .write(CredentialStore::File, file, Manner::Quiet)
+            .await
+            .expect("written");
+        assert!(left.iter().all(|left| !left.exists()), "a login: {left:?}");
+        let left = leave();
+        store.remove(CredentialStore::File).await.1.expect("removed");
+        assert!(left.iter().all(|left| !left.exists()), "a logout: {left:?}");
+        let left = leave();
+        leftovers::sweep_home(home.path());
+        assert!(left.iter().all(|left| !left.exists()), "a start: {left:?}");
     }
 
     #[tokio::test]

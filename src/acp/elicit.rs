@@ -1,15 +1,20 @@
 //! Forms and pages for the person, by `elicitation/create`, where the client has them. Whatever is no answer counts as none.
 
 use super::peer::Peer;
+use super::permission::MOST;
 use crate::agent::desk::Desk;
-use crate::ids::ThreadId;
+use crate::ids::{ItemId, ThreadId};
+use crate::mcp::untrusted::{is_web, quoted, visible_value};
 use crate::protocol::mcp::{McpElicitation, McpElicitationAction, McpElicitationResponse, McpWish};
 use crate::protocol::question::{UserAnswer, UserInputRequest, UserInputResponse, UserQuestion};
+use crate::shown;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// What a choice is called that stands for words of the person's own.
 const OTHER: &str = "Something else";
+/// Its value; those of the others are numbers.
+const OTHER_VALUE: &str = "other";
 
 /// What the client can ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,13 +35,38 @@ impl Asks {
 
 /// What a tool server asks. A client that cannot show it is told in words, and the server that nobody answers.
 pub(super) async fn server(peer: Peer, session: ThreadId, asks: Asks, desk: Arc<Desk>, question: McpElicitation) {
-    let message = format!("The tool server {} asks: {}", question.server, question.message);
+    let server = shown::exact(&question.server);
+    let response = match params(&session, asks, &server, &question) {
+        Some(params) => response(&ask(&peer, params).await),
+        None => {
+            let words = format!(
+                "\n\nThe tool server {server} wants an answer that this editor cannot ask for, so the server was told that there is no answer. It asked:\n{}\n\n",
+                quoted(&question.message)
+            );
+            let update = super::update::chunk("agent_thought_chunk", &ItemId::fresh(), &words);
+            peer.notify("session/update", json!({"sessionId": session, "update": update}))
+                .await;
+            McpElicitationResponse::cancel()
+        }
+    };
+    desk.elicitations.answer(&question.id, response);
+}
+
+/// What a server asks, as the client takes it; nothing where that cannot show it, or should not.
+fn params(session: &ThreadId, asks: Asks, server: &str, question: &McpElicitation) -> Option<Value> {
+    let notes: String = question.notes.iter().map(|note| format!("\nNote: {note}")).collect();
+    let message = format!(
+        "The tool server {server} asks, and not Countersign:\n{}{notes}",
+        quoted(&question.message)
+    );
     let mut params = json!({"sessionId": session, "toolCallId": question.item_id, "message": message});
     let can = match &question.wish {
         McpWish::Form { requested_schema } => {
             params["mode"] = json!("form");
             params["requestedSchema"] = requested_schema.clone();
-            asks.forms
+            // What is said of fields has been made visible. Their names and values are what the answer is made of and cannot
+            // be, and clients show them.
+            asks.forms && visible_value(requested_schema) == *requested_schema
         }
         McpWish::Url { url, elicitation_id } => {
             params["mode"] = json!("url");
@@ -45,23 +75,10 @@ pub(super) async fn server(peer: Peer, session: ThreadId, asks: Asks, desk: Arc<
                 true => question.id.as_str(),
                 false => elicitation_id,
             });
-            asks.pages
+            asks.pages && is_web(url)
         }
     };
-    let response = match can {
-        true => response(&ask(&peer, params).await),
-        false => {
-            let words = format!(
-                "The tool server {} wants an answer that this editor cannot ask for, so it was told that nobody answers. It asked: {}\n\n",
-                question.server, question.message
-            );
-            let update = super::update::chunk("agent_thought_chunk", &words);
-            peer.notify("session/update", json!({"sessionId": session, "update": update}))
-                .await;
-            McpElicitationResponse::cancel()
-        }
-    };
-    desk.elicitations.answer(&question.id, response);
+    (can && params.to_string().len() <= MOST).then_some(params)
 }
 
 /// Asks; null for what is no answer.
@@ -88,12 +105,13 @@ fn response(answer: &Value) -> McpElicitationResponse {
 
 /// What the model asks, as one form: choices, and words where those can answer.
 pub(super) async fn questions(peer: Peer, session: ThreadId, desk: Arc<Desk>, request: UserInputRequest) {
-    let agent = request.agent.as_deref().map(|name| format!("The agent {name} asks. "));
+    let agent = request.agent.as_deref();
+    let agent = agent.map(|name| format!("The agent {} asks. ", shown::line(name)));
     let message = match request.questions.as_slice() {
-        [one] => one.question.clone(),
+        [one] => shown::line(&one.question),
         more => more
             .iter()
-            .map(|question| format!("{}: {}", question.header, question.question))
+            .map(|question| format!("{}: {}", shown::line(&question.header), shown::line(&question.question)))
             .collect::<Vec<_>>()
             .join("\n"),
     };
@@ -104,33 +122,40 @@ pub(super) async fn questions(peer: Peer, session: ThreadId, desk: Arc<Desk>, re
         "message": format!("{}{message}", agent.unwrap_or_default()),
         "requestedSchema": {"type": "object", "properties": properties(&request.questions)},
     });
+    if params.to_string().len() > MOST {
+        tracing::warn!("a question of the model's is longer than a client has room for; it is left without an answer");
+        desk.questions.answer(&request.id, None);
+        return;
+    }
     let answer = ask(&peer, params).await;
     desk.questions.answer(&request.id, answers(&request.questions, &answer));
 }
 
-/// Fields by the place of their question, since a question's id may be anything.
+/// Fields and choices by their place, since a question's id and the label of a choice may be anything.
 fn properties(questions: &[UserQuestion]) -> Value {
     let mut properties = Map::new();
     for (at, question) in questions.iter().enumerate() {
-        let mut choices: Vec<Value> = question
-            .options
-            .iter()
-            .map(|choice| json!({"const": choice.label, "title": choice.label, "description": choice.description}))
+        let (header, text) = (shown::line(&question.header), shown::line(&question.question));
+        let each = question.options.iter().enumerate();
+        let mut choices: Vec<Value> = each
+            .map(|(number, choice)| {
+                let (title, description) = (shown::line(&choice.label), shown::line(&choice.description));
+                json!({"const": number.to_string(), "title": title, "description": description})
+            })
             .collect();
         let takes_words = question.is_other || choices.is_empty();
         if choices.is_empty() {
-            let field = json!({"type": "string", "title": question.header, "description": question.question});
+            let field = json!({"type": "string", "title": header, "description": text});
             properties.insert(format!("words{at}"), field);
             continue;
         }
         if takes_words {
-            choices.push(json!({"const": OTHER, "title": OTHER}));
+            choices.push(json!({"const": OTHER_VALUE, "title": OTHER}));
         }
-        let field =
-            json!({"type": "string", "title": question.header, "description": question.question, "oneOf": choices});
+        let field = json!({"type": "string", "title": header, "description": text, "oneOf": choices});
         properties.insert(format!("choice{at}"), field);
         if takes_words {
-            let field = json!({"type": "string", "title": format!("{} (in words)", question.header)});
+            let field = json!({"type": "string", "title": format!("{header} (in words)")});
             properties.insert(format!("words{at}"), field);
         }
     }
@@ -150,7 +175,8 @@ fn answers(questions: &[UserQuestion], answer: &Value) -> Option<UserInputRespon
     for (at, question) in questions.iter().enumerate() {
         let words = said(format!("words{at}")).filter(|_| question.is_other || question.options.is_empty());
         let choice = said(format!("choice{at}"));
-        let choice = choice.filter(|choice| question.options.iter().any(|option| option.label == *choice));
+        let choice = choice.and_then(|number| question.options.get(number.parse::<usize>().ok()?));
+        let choice = choice.map(|choice| choice.label.clone());
         let answers: Vec<String> = choice.into_iter().chain(words).collect();
         if !answers.is_empty() {
             response.answers.insert(question.id.clone(), UserAnswer { answers });
@@ -187,7 +213,10 @@ mod tests {
         let fields = properties(&all);
         let names: Vec<&String> = fields.as_object().expect("fields").keys().collect();
         assert_eq!(names, ["choice0", "choice1", "words1", "words2"]);
-        assert_eq!(fields["choice0"]["oneOf"][1]["const"], "y");
+        assert_eq!(
+            fields["choice0"]["oneOf"][1],
+            json!({"const": "1", "title": "y", "description": ""})
+        );
         let accept = |content: Value| answers(&all, &json!({"action": "accept", "content": content}));
         let said = |response: Option<UserInputResponse>| {
             let answers = response.expect("an answer").answers.into_iter();
@@ -195,7 +224,8 @@ mod tests {
                 .map(|(id, answer)| (id, answer.answers.join("+")))
                 .collect::<Vec<_>>()
         };
-        let content = json!({"choice0": "y", "words0": "no", "choice1": OTHER, "words1": " mine ", "words2": "free"});
+        let content =
+            json!({"choice0": "1", "words0": "no", "choice1": OTHER_VALUE, "words1": " mine ", "words2": "free"});
         assert_eq!(
             said(accept(content)),
             [
@@ -207,6 +237,8 @@ mod tests {
         for nothing in [
             accept(json!({})),
             accept(json!({"choice0": "made up", "words2": " "})),
+            accept(json!({"choice0": "y"})),
+            accept(json!({"choice0": "2"})),
             accept(json!({"choice0": 7})),
             answers(&all, &json!({"action": "decline", "content": {"words2": "x"}})),
             answers(&all, &json!({"action": "cancel"})),
@@ -214,5 +246,83 @@ mod tests {
         ] {
             assert_eq!(nothing, None);
         }
+    }
+
+    #[test]
+    fn nothing_that_hides_is_asked_and_no_address_but_of_the_web() {
+        let all = Asks {
+            forms: true,
+            pages: true,
+        };
+        let asked = |wish: McpWish, message: &str| {
+            let question = McpElicitation {
+                id: "e".into(),
+                thread_id: "t".into(),
+                turn_id: "u".into(),
+                item_id: "i".into(),
+                server: "s".to_owned(),
+                request_id: crate::protocol::mcp::McpRequestId::Number(1),
+                message: message.to_owned(),
+                notes: Vec::new(),
+                wish,
+                meta: None,
+            };
+            params(&"t".into(), all, "s", &question)
+        };
+        let page = |url: &str| McpWish::Url {
+            url: url.to_owned(),
+            elicitation_id: String::new(),
+        };
+        let form = |properties: Value| McpWish::Form {
+            requested_schema: json!({"type": "object", "properties": properties}),
+        };
+        let shown = asked(page("https://x.example/"), "Log in").expect("a page");
+        assert_eq!(shown["url"], "https://x.example/");
+        assert_eq!(
+            shown["message"],
+            "The tool server s asks, and not Countersign:\n> Log in"
+        );
+        assert!(asked(page("http://127.0.0.1:7/"), "?").is_some());
+        assert!(asked(form(json!({"name": {"type": "string", "enum": ["a", "b"]}})), "?").is_some());
+        let long = json!({"x".repeat(MOST): {"type": "string"}});
+        let choices = |value: &str| json!({"name": {"type": "string", "oneOf": [{"const": value, "title": "Yes"}]}});
+        for (wish, message) in [
+            (page("file:///etc/passwd"), "?"),
+            (page("vscode://x/y"), "?"),
+            (page("javascript:alert(1)"), "?"),
+            (page("zed://x"), "?"),
+            (page("nonsense"), "?"),
+            (form(json!({"na\u{200b}me": {"type": "string"}})), "?"),
+            (form(choices("ye\u{e0041}s")), "?"),
+            (form(json!({"name": {"type": "string", "default": "\u{202e}x"}})), "?"),
+            (form(long), "?"),
+            (form(json!({})), "long ".repeat(MOST).as_str()),
+        ] {
+            let said = format!("{wish:?}");
+            assert_eq!(asked(wish, message), None, "{said}");
+        }
+    }
+
+    #[test]
+    fn what_hides_in_a_question_of_the_model_is_shown() {
+        let question = UserQuestion {
+            id: "a".to_owned(),
+            header: "St\u{200b}ore".to_owned(),
+            question: "Where\nto?\u{202e}".to_owned(),
+            is_other: false,
+            options: vec![UserChoice {
+                label: "ye\u{e0041}s".to_owned(),
+                description: "for\u{ad}ever".to_owned(),
+            }],
+        };
+        assert_eq!(
+            properties(std::slice::from_ref(&question))["choice0"],
+            json!({
+                "type": "string", "title": "St<U+200B>ore", "description": "Where to?<U+202E>",
+                "oneOf": [{"const": "0", "title": "ye<U+E0041>s", "description": "for<U+00AD>ever"}],
+            })
+        );
+        let answer = answers(&[question], &json!({"action": "accept", "content": {"choice0": "0"}}));
+        assert_eq!(answer.expect("an answer").answers["a"].answers, ["ye\u{e0041}s"]);
     }
 }

@@ -7,6 +7,8 @@ use super::peer::Peer;
 use super::sessions::apart;
 use crate::agent::editor::{ApplyReply, Editor, EditorChange, EditorStep, Unsaved};
 use crate::ids::ThreadId;
+use crate::patch::hunk::{apply_hunks, hunks};
+use crate::patch::rebase::{Conflict, Rebased, rebase};
 use crate::workspace::{Workspace, disk, uri};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, join_all};
@@ -115,20 +117,28 @@ impl Files {
         if apart(move || place.is_dir()).await.unwrap_or(true) {
             return;
         }
+        match self.read(&path, session).await {
+            Ok(text) => self.seen(session, &path, &text).await,
+            // Most often a file that is not there.
+            Err(reason) => {
+                tracing::debug!(path = %path.display(), reason, "the client reads no buffer; the disk counts")
+            }
+        }
+    }
+
+    /// What the client says now that a file holds.
+    async fn read(&self, path: &Path, session: &ThreadId) -> Result<String, String> {
         let asked = self
             .0
             .peer
             .request("fs/read_text_file", json!({"sessionId": session, "path": path}));
         match tokio::time::timeout(READ_LIMIT, asked).await {
             Ok(Ok(answer)) => match answer["content"].as_str() {
-                Some(text) => self.seen(session, &path, text).await,
-                None => tracing::warn!(path = %path.display(), "the client's answer has no content; the disk counts"),
+                Some(text) => Ok(text.to_owned()),
+                None => Err("its answer to fs/read_text_file has no content".to_owned()),
             },
-            // Most often a file that is not there.
-            Ok(Err(reason)) => tracing::debug!(path = %path.display(), reason, "the client reads no buffer"),
-            Err(_) => {
-                tracing::warn!(path = %path.display(), "the client did not read a buffer in time; the disk counts")
-            }
+            Ok(Err(reason)) => Err(reason),
+            Err(_) => Err("it did not read the buffer in time".to_owned()),
         }
     }
 
@@ -137,7 +147,12 @@ impl Files {
         let (workspace, path, text) = (self.0.workspace.seen_by(session), path.to_owned(), text.to_owned());
         let compared = tokio::task::spawn_blocking(move || {
             let place = uri::from_path(&path);
-            let on_disk = disk::read_text(&path).is_ok_and(|on_disk| same(&on_disk, &text));
+            let on_disk = match disk::read_text(&path) {
+                Ok(on_disk) => same(&on_disk, &text),
+                // Of what is no text some clients make up one. It is deleted and moved as it is.
+                Err(disk::ReadError::NotText { .. }) => text.contains(['\0', '\u{fffd}']),
+                Err(_) => false,
+            };
             match workspace.document(&path) {
                 Some(_) if on_disk => {
                     workspace.close(&place);
@@ -151,6 +166,24 @@ impl Files {
         if let Err(error) = compared.await {
             tracing::error!(%error, "a buffer was not compared with the disk");
         }
+    }
+
+    /// Changes a buffer from one text to another. A client takes whole texts only, so the buffer is read again just before:
+    /// what was typed since stays, or nothing is written.
+    async fn change(&self, session: &ThreadId, path: &Path, from: &str, to: &str) -> Result<(), String> {
+        let now = self.read(path, session).await;
+        let now =
+            now.map_err(|reason| format!("it could not be read again just before it was to be written: {reason}"))?;
+        let Some(fitted) = fitted(from, to, &now) else {
+            // So that the change is fitted to what is there now.
+            self.seen(session, path, &now).await;
+            return Err("it was typed in at the same place in the meantime".to_owned());
+        };
+        match fitted == now {
+            true => self.seen(session, path, &now).await,
+            false => self.write(session, path.to_owned(), fitted).await?,
+        }
+        Ok(())
     }
 
     async fn write(&self, session: &ThreadId, path: PathBuf, text: String) -> Result<(), String> {
@@ -171,6 +204,25 @@ impl Files {
 fn same(disk: &str, buffer: &str) -> bool {
     let plain = |text: &str| text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     disk == buffer || plain(disk) == plain(buffer)
+}
+
+/// Today's text with the change that leads from one text to another; nothing where somebody has changed the same lines.
+fn fitted(from: &str, to: &str, now: &str) -> Option<String> {
+    if now == from {
+        return Some(to.to_owned());
+    }
+    let hunks = hunks(from, to);
+    let mut placed = Vec::with_capacity(hunks.len());
+    for (hunk, found) in hunks.iter().zip(rebase(from, &hunks, now)) {
+        match found {
+            Rebased::Placed(range) => placed.push((range, hunk.new_text.clone())),
+            Rebased::Conflict {
+                why: Conflict::AlreadyThere,
+            } => {}
+            Rebased::Conflict { .. } => return None,
+        }
+    }
+    Some(apply_hunks(now, &placed))
 }
 
 /// The text after the edits, which are ordered and do not overlap.
@@ -223,21 +275,22 @@ impl Editor for Files {
             let Some(session) = session else {
                 return refuse("the session that the change is for is closed".to_owned());
             };
-            let mut written: Vec<(PathBuf, String)> = Vec::new();
+            let mut written: Vec<(PathBuf, String, String)> = Vec::new();
             for step in change.steps {
                 let EditorStep::Edit { path, before, edits, .. } = step else {
                     return refuse("it cannot rename or delete files for us".to_owned());
                 };
-                if let Err(reason) = files.write(&session, path.clone(), edited(&before, &edits)).await {
-                    // All or none: what was written is put back.
-                    for (path, before) in written.into_iter().rev() {
-                        if let Err(reason) = files.write(&session, path.clone(), before).await {
+                let after = edited(&before, &edits);
+                if let Err(reason) = files.change(&session, &path, &before, &after).await {
+                    // All or none: what was written is taken out again.
+                    for (path, before, after) in written.into_iter().rev() {
+                        if let Err(reason) = files.change(&session, &path, &after, &before).await {
                             tracing::error!(path = %path.display(), reason, "a buffer could not be put back");
                         }
                     }
                     return refuse(format!("{}: {reason}", path.display()));
                 }
-                written.push((path, before));
+                written.push((path, before, after));
             }
             ApplyReply::Applied
         }
@@ -271,6 +324,15 @@ mod tests {
     fn edits_and_comparisons() {
         assert_eq!(edited("abcdef", &[(1..2, "X".into()), (4..4, "YZ".into())]), "aXcdYZef");
         assert_eq!(edited("", &[(0..0, "a".into())]), "a");
+        assert_eq!(
+            fitted("a\nb\nc\n", "a\nB\nc\n", "x\na\nb\nc\n").as_deref(),
+            Some("x\na\nB\nc\n")
+        );
+        assert_eq!(
+            fitted("a\nb\nc\n", "a\nB\nc\n", "x\na\nB\nc\n").as_deref(),
+            Some("x\na\nB\nc\n")
+        );
+        assert_eq!(fitted("a\nb\nc\n", "a\nB\nc\n", "a\nbb\nc\n"), None);
         assert!(same("a\r\nb\r\n", "a\nb\n") && same("\u{feff}a", "a") && !same("a\n", "a"));
     }
 }

@@ -3,15 +3,31 @@
 use super::peer::Peer;
 use super::update;
 use crate::agent::desk::Desk;
+use crate::agent::proposals::ProposalError;
 use crate::agent::thread::ThreadHandle;
+use crate::chat::story;
+use crate::chat::text::in_code;
+use crate::config::consent;
 use crate::ids::{HunkId, ProposalId, ThreadId};
 use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse};
-use crate::protocol::proposal::{Hunk, HunkStatus, Proposal, ProposalDecideParams, ProposalDecision};
-use crate::protocol::question::{UserAnswer, UserInputRequest, UserInputResponse};
+use crate::protocol::proposal::{Hunk, Proposal, ProposalDecideParams, ProposalDecision, ProposalFile};
+use crate::protocol::question::{UserAnswer, UserInputRequest, UserInputResponse, UserQuestion};
 use crate::protocol::settings::{EditApproval, SettingsOverride};
+use crate::shown;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// What clients have room for, in a box that scrolls at best.
+pub(super) const MOST: usize = 8000;
+const MOST_LINES: usize = 200;
+/// Where a question that no client has room for can be decided.
+const ELSEWHERE: &str = "Deny it and ask for smaller steps, or work on it in a chat document of the language server, which shows \
+                         questions whole.";
+/// What is shown of a question that has no room.
+const BEGINNING: usize = 500;
+/// Characters of an option.
+const ON_OPTION: usize = 60;
 
 /// Asks one thing; the id of the option that the person chose.
 async fn ask(peer: &Peer, session: &ThreadId, call: Value, options: Vec<Value>) -> Option<String> {
@@ -32,17 +48,83 @@ fn option(id: &str, name: &str, kind: &str) -> Value {
     json!({"optionId": id, "name": name, "kind": kind})
 }
 
+/// Whether a tool server may be started.
+pub(super) enum Start {
+    No,
+    Once,
+    Always,
+}
+
+/// Asks whether a tool server that the client named may be started, and shows all that it is. With its name and description
+/// comes whether it takes the place of another one of that name.
+pub(super) async fn tool_server(
+    peer: &Peer,
+    session: &ThreadId,
+    (name, described, takes_a_place): (&str, &Value, bool),
+) -> Start {
+    let part = consent::key_part(name);
+    let name = in_code(&part);
+    let instead = match takes_a_place {
+        true => " It takes the place of the server that you have under that name, of which nothing goes along.",
+        false => "",
+    };
+    let text = format!(
+        "Your editor's settings want to start the MCP server {name}. A project's own files can put settings there, and it \
+         runs with your rights, outside the sandbox.{instead}\n\n```json\n{}\n```",
+        consent::visible_lines(described)
+    );
+    let call = json!({
+        "toolCallId": format!("mcp-server-{part}"),
+        "title": format!("Start the MCP server {name}"),
+        "kind": "execute",
+        "status": "pending",
+        "content": [{"type": "content", "content": {"type": "text", "text": text}}],
+        "rawInput": shown::value(described),
+    });
+    // What is not wholly shown is not started, whatever comes back.
+    let whole = is_whole(&call);
+    let mut options = vec![
+        option("accept", "Allow Once", "allow_once"),
+        option("acceptAlways", "Always Allow in This Folder", "allow_always"),
+        option("decline", "Deny", "reject_once"),
+    ];
+    options.retain(|option| whole || option["kind"] == "reject_once");
+    let call = match whole {
+        true => call,
+        false => cut(
+            call,
+            "Deny it, and name the server in your own config.toml if you want it.",
+        ),
+    };
+    match ask(peer, session, call, options).await.as_deref() {
+        Some("accept") if whole => Start::Once,
+        Some("acceptAlways") if whole => Start::Always,
+        _ => Start::No,
+    }
+}
+
 /// A command, a permission, or a call of a server's tool.
 pub(super) async fn approval(peer: Peer, session: ThreadId, desk: Arc<Desk>, approval: Approval) {
-    let options = options(&approval);
-    let chosen = ask(&peer, &session, question(&approval), options).await;
+    let (question, shows) = asked(&approval);
+    let mut options = options(&approval);
+    // What is not wholly shown is not allowed here, whatever comes back.
+    options.retain(|option| match option["kind"].as_str() {
+        Some("allow_once") => shows.once,
+        Some("allow_always") => shows.longer,
+        _ => true,
+    });
+    let chosen = ask(&peer, &session, question, options).await;
     let decision = match chosen.as_deref() {
         Some("accept") => ApprovalDecision::Accept,
         Some("acceptForSession") => ApprovalDecision::AcceptForSession,
         Some("acceptAlways") => ApprovalDecision::AcceptAlways,
         _ => ApprovalDecision::Decline,
     };
-    let offered = approval.available_decisions().contains(&decision);
+    let is_shown = match decision.is_for_longer() {
+        true => shows.longer,
+        false => shows.once || !decision.is_yes(),
+    };
+    let offered = approval.available_decisions().contains(&decision) && is_shown;
     let response = ApprovalResponse {
         decision: if offered { decision } else { ApprovalDecision::Decline },
         turn_id: None,
@@ -61,8 +143,9 @@ fn options(approval: &Approval) -> Vec<Value> {
         Approval::Tool(tool) => (Some(tool.session_scope.as_str()), Some(tool.always_rule.text.as_str())),
         Approval::Permission(_) => (None, None),
     };
-    let with = |words: &str, more: Option<&str>| match more {
-        Some(more) if !more.is_empty() => format!("{words}: {more}"),
+    // The whole of it is in the question.
+    let with = |words: &str, more: Option<&str>| match more.map(shown::line) {
+        Some(more) if !more.is_empty() && more.chars().count() <= ON_OPTION => format!("{words}: {more}"),
         _ => words.to_owned(),
     };
     let options = approval.available_decisions().iter().filter_map(|decision| {
@@ -82,53 +165,106 @@ fn options(approval: &Approval) -> Vec<Value> {
     options.collect()
 }
 
-fn question(approval: &Approval) -> Value {
+/// What a question shows as the client has room for it: what a yes for once needs, and what one for longer does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shows {
+    once: bool,
+    longer: bool,
+}
+
+/// The question in the fullest form that the client has room for.
+fn asked(approval: &Approval) -> (Value, Shows) {
+    let all = question(approval, &story::question(approval));
+    if is_whole(&all) {
+        return (
+            all,
+            Shows {
+                once: true,
+                longer: true,
+            },
+        );
+    }
+    let once = story::question_once(approval).map(|text| question(approval, &text));
+    match once.filter(is_whole) {
+        Some(once) => (
+            once,
+            Shows {
+                once: true,
+                longer: false,
+            },
+        ),
+        None => (
+            cut(all, ELSEWHERE),
+            Shows {
+                once: false,
+                longer: false,
+            },
+        ),
+    }
+}
+
+/// The question as a call: its text, in the form in which a chat document has it.
+fn question(approval: &Approval, text: &str) -> Value {
     let agent = approval
         .agent()
-        .map(|name| format!("The agent {name} asks. "))
+        .map(|name| format!("The agent {} asks. ", shown::line(name)))
         .unwrap_or_default();
-    let (item, title, kind, words, input) = match approval {
+    let (item, title, kind, input) = match approval {
         Approval::Command(command) => {
-            let mut words = format!("{agent}{}", command.reason);
-            if let Some(justification) = &command.justification {
-                words = format!("{words}\n\n{justification}");
-            }
-            let line = crate::exec::command::display(&command.command);
-            let input = json!({"command": line, "cwd": command.cwd, "confined": command.confined});
-            (
-                &command.item_id,
-                format!("`{}`", line.replace('`', "'")),
-                "execute",
-                words,
-                input,
-            )
+            let line = &command.display;
+            let title = in_code(line);
+            let input = json!({"command": line, "cwd": shown::path(&command.cwd), "confined": command.confined});
+            (&command.item_id, title, "execute", input)
         }
         Approval::Permission(permission) => {
-            let words = format!("{agent}{}", permission.reason);
             let input = json!({"folders": permission.folders, "permissions": permission.permissions});
-            (
-                &permission.item_id,
-                "More permissions".to_owned(),
-                "other",
-                words,
-                input,
-            )
+            let input = shown::value(&input);
+            (&permission.item_id, "More permissions".to_owned(), "other", input)
         }
-        Approval::Tool(tool) => {
-            let words = format!("{agent}{}", tool.reason);
-            (
-                &tool.item_id,
-                tool.title.clone(),
-                "other",
-                words,
-                tool.arguments.clone(),
-            )
-        }
+        Approval::Tool(tool) => (
+            &tool.item_id,
+            shown::line(&tool.title),
+            "other",
+            shown::value(&tool.arguments),
+        ),
     };
+    let words = format!("{agent}{text}");
     json!({
-        "toolCallId": item, "title": title, "kind": kind, "status": "pending", "content": [update::text(&words)],
-        "rawInput": input,
+        "toolCallId": item, "title": title, "kind": kind, "status": "pending", "content": [content(&words)], "rawInput": input,
     })
+}
+
+/// Text that is safe as it is.
+fn content(text: &str) -> Value {
+    json!({"type": "content", "content": {"type": "text", "text": text}})
+}
+
+fn text_of(question: &Value) -> &str {
+    question["content"][0]["content"]["text"].as_str().unwrap_or_default()
+}
+
+/// Whether clients have room for all of a question.
+fn is_whole(question: &Value) -> bool {
+    text_of(question).len() <= MOST && text_of(question).lines().count() <= MOST_LINES
+}
+
+/// The beginning of a question that no client has room for, how much more there is, and where it can be decided.
+fn cut(mut question: Value, advice: &str) -> Value {
+    let words = text_of(&question);
+    let beginning: String = words.chars().take(BEGINNING).collect();
+    let more = words.chars().count() - beginning.chars().count();
+    let fence = crate::chat::text::fence_for(&beginning);
+    let words =
+        format!("{fence}text\n{beginning}\n{fence}\n… {more} more characters, so it cannot be allowed here. {advice}");
+    let title: String = question["title"]
+        .as_str()
+        .unwrap_or_default()
+        .chars()
+        .take(ON_OPTION)
+        .collect();
+    question["title"] = json!(format!("{title} […]"));
+    question["content"] = json!([content(&words)]);
+    question
 }
 
 /// A patch, with its texts before and after: as a whole, or file by file and hunk by hunk if the person wants that.
@@ -140,29 +276,31 @@ pub(super) async fn proposal(
     proposal: Proposal,
 ) {
     let id = proposal.id.clone();
-    let shown = read(&desk, &id).await.unwrap_or(proposal);
-    let call = patch_call(&shown, update::diffs(&shown), title(&shown));
+    // What cannot be looked at fits nowhere.
+    let (shown, fitting) = read(&desk, &id).await.unwrap_or((proposal, BTreeSet::new()));
+    let call = patch_call(&shown, update::asked(&shown, &fitting), title(&shown));
     show(&peer, &session, &call).await;
-    let mut options = vec![
-        option("accept", "Accept", "allow_once"),
-        option(
+    let mut options = Vec::new();
+    if !fitting.is_empty() {
+        options.push(option("accept", "Accept", "allow_once"));
+        options.push(option(
             "acceptForSession",
             "Accept, and further edits in the workspace",
             "allow_always",
-        ),
-    ];
-    let pending = pending(&shown);
-    let files = pending.iter().map(|(file, _)| *file).collect::<BTreeSet<_>>().len();
-    if pending.len() > 1 {
-        let name = match files {
-            1 => "Decide hunk by hunk",
-            _ => "Decide file by file",
+        ));
+    }
+    let fits = |file: &&ProposalFile| file.hunks.iter().any(|hunk| fitting.contains(&hunk.id));
+    let alone = shown.files.iter().filter(fits).count() == 1;
+    if fitting.len() > 1 {
+        let name = match alone {
+            true => "Decide hunk by hunk",
+            false => "Decide file by file",
         };
         options.push(option("each", name, "allow_once"));
     }
     options.push(option("reject", "Reject", "reject_once"));
     match ask(&peer, &session, call, options).await.as_deref() {
-        Some("each") => each(&peer, &session, &desk, &shown).await,
+        Some("each") => each(&peer, &session, &desk, &shown, alone).await,
         Some("acceptForSession") => {
             if let Some(thread) = &thread {
                 let change = SettingsOverride {
@@ -173,16 +311,17 @@ pub(super) async fn proposal(
                     tracing::warn!(%error, "further edits still ask");
                 }
             }
-            decide(&desk, &id, None, true).await;
+            accept(&desk, &id, fitting).await;
         }
-        chosen => decide(&desk, &id, None, chosen == Some("accept")).await,
+        Some("accept") => accept(&desk, &id, fitting).await,
+        _ => reject(&desk, &id, None).await,
     }
-    // What does not fit any more would wait for ever.
+    // What was not decided would wait for ever.
     settle(&desk, &id).await;
 }
 
 fn title(proposal: &Proposal) -> String {
-    update::title_of(proposal.files.iter().map(|file| file.path.as_path()))
+    update::title_of(proposal.files.iter().map(|file| (file.path.as_path(), &file.kind)))
 }
 
 fn patch_call(proposal: &Proposal, content: Vec<Value>, title: String) -> Value {
@@ -203,43 +342,42 @@ async fn show(peer: &Peer, session: &ThreadId, call: &Value) {
     peer.notify("session/update", params).await;
 }
 
-/// The proposal with its texts, as it is now.
-async fn read(desk: &Arc<Desk>, id: &ProposalId) -> Option<Proposal> {
+/// The proposal with its texts, as it is now, and the hunks that these show: a yes is to no other.
+async fn read(desk: &Arc<Desk>, id: &ProposalId) -> Option<(Proposal, BTreeSet<HunkId>)> {
     let (desk, id) = (desk.clone(), id.clone());
-    let read = tokio::task::spawn_blocking(move || desk.proposals.read(&id)).await;
+    let read = tokio::task::spawn_blocking(move || desk.proposals.read_fitting(&id)).await;
     read.ok().and_then(Result::ok)
 }
 
-/// The hunks that can be decided: the place of the file, and of the hunk in it.
-fn pending(proposal: &Proposal) -> Vec<(usize, usize)> {
-    let files = proposal.files.iter().enumerate();
-    let hunks = files.flat_map(|(at, file)| file.hunks.iter().enumerate().map(move |(hunk, it)| (at, hunk, it)));
-    hunks
-        .filter(|(.., hunk)| hunk.status == HunkStatus::Pending)
-        .map(|(file, hunk, _)| (file, hunk))
-        .collect()
-}
-
-/// Asks about each file, and about each hunk of those that the person wants to look into. A closed dialog rejects what is
-/// left.
-async fn each(peer: &Peer, session: &ThreadId, desk: &Arc<Desk>, proposal: &Proposal) {
-    let files: BTreeSet<usize> = pending(proposal).into_iter().map(|(file, _)| file).collect();
-    let alone = files.len() == 1;
-    for (number, at) in files.iter().enumerate() {
+/// Asks about each file, and about each hunk of those that the person wants to look into, or of the only one. A closed dialog
+/// rejects what is left.
+async fn each(peer: &Peer, session: &ThreadId, desk: &Arc<Desk>, proposal: &Proposal, alone: bool) {
+    let count = proposal.files.len();
+    let mut seen = BTreeSet::new();
+    for at in 0..count {
         // Typing, or an answer elsewhere, may have changed it.
-        let Some(now) = read(desk, &proposal.id).await.filter(|now| now.status.is_waiting()) else {
+        let Some((now, fitting)) = read(desk, &proposal.id)
+            .await
+            .filter(|(now, _)| now.status.is_waiting())
+        else {
             return;
         };
-        let Some(file) = now.files.get(*at) else { return };
-        let hunks: Vec<usize> = pending(&now)
-            .into_iter()
-            .filter_map(|(file, hunk)| (file == *at).then_some(hunk))
+        let Some(file) = now.files.get(at) else { return };
+        let hunks: BTreeSet<HunkId> = file
+            .hunks
+            .iter()
+            .map(|hunk| &hunk.id)
+            .filter(|id| fitting.contains(*id))
+            .cloned()
             .collect();
+        if hunks.is_empty() {
+            continue;
+        }
         let mut by_hunk = alone;
         if !alone {
-            let name = update::title_of(std::iter::once(file.path.as_path()));
-            let title = format!("{name} (file {} of {})", number + 1, files.len());
-            let call = patch_call(&now, vec![update::diff(file)], title);
+            let name = update::title_of(std::iter::once((file.path.as_path(), &file.kind)));
+            let title = format!("{name} (file {} of {count})", at + 1);
+            let call = patch_call(&now, update::asked_file(file, &fitting), title);
             show(peer, session, &call).await;
             let mut options = vec![option("accept", "Accept this file", "allow_once")];
             if hunks.len() > 1 {
@@ -248,86 +386,85 @@ async fn each(peer: &Peer, session: &ThreadId, desk: &Arc<Desk>, proposal: &Prop
             options.push(option("reject", "Reject this file", "reject_once"));
             match ask(peer, session, call, options).await.as_deref() {
                 Some("each") => by_hunk = true,
-                Some(chosen @ ("accept" | "reject")) => {
-                    let ids = hunks.iter().map(|hunk| file.hunks[*hunk].id.clone()).collect();
-                    decide(desk, &now.id, Some(ids), chosen == "accept").await;
-                }
-                _ => return decide(desk, &now.id, None, false).await,
+                Some("accept") => accept(desk, &now.id, hunks).await,
+                Some("reject") => reject(desk, &now.id, Some(hunks)).await,
+                _ => return reject(desk, &now.id, None).await,
             }
         }
-        if by_hunk && !hunk_by_hunk(peer, session, desk, &now.id, *at).await {
-            return decide(desk, &now.id, None, false).await;
+        if by_hunk && !hunk_by_hunk(peer, session, desk, &now.id, (at, &mut seen)).await {
+            return reject(desk, &now.id, None).await;
         }
     }
 }
 
 /// False where the person does not answer any more.
-async fn hunk_by_hunk(peer: &Peer, session: &ThreadId, desk: &Arc<Desk>, id: &ProposalId, at: usize) -> bool {
-    let (mut number, mut seen) = (0, BTreeSet::new());
+async fn hunk_by_hunk(
+    peer: &Peer,
+    session: &ThreadId,
+    desk: &Arc<Desk>,
+    id: &ProposalId,
+    (at, seen): (usize, &mut BTreeSet<HunkId>),
+) -> bool {
     loop {
-        let Some(now) = read(desk, id).await.filter(|now| now.status.is_waiting()) else {
+        let Some((now, fitting)) = read(desk, id).await.filter(|(now, _)| now.status.is_waiting()) else {
             return true;
         };
         let Some(file) = now.files.get(at) else { return true };
-        let left = |hunk: &&Hunk| hunk.status == HunkStatus::Pending && !seen.contains(&hunk.id);
-        let Some(hunk) = file.hunks.iter().find(left) else {
+        let left = |(_, hunk): &(usize, &Hunk)| fitting.contains(&hunk.id) && !seen.contains(&hunk.id);
+        let Some((number, hunk)) = (1..).zip(&file.hunks).find(left) else {
             return true;
         };
-        number += 1;
-        seen.insert(hunk.id.clone());
-        let name = update::title_of(std::iter::once(file.path.as_path()));
+        let hunk_id = hunk.id.clone();
+        let name = update::title_of(std::iter::once((file.path.as_path(), &file.kind)));
         let title = format!("{name} (hunk {number} of {})", file.hunks.len());
-        let call = patch_call(&now, vec![update::hunk(file, hunk)], title);
+        let call = patch_call(&now, update::hunk(file, hunk), title);
+        seen.insert(hunk_id.clone());
         show(peer, session, &call).await;
         let options = vec![
             option("accept", "Accept this hunk", "allow_once"),
             option("reject", "Reject this hunk", "reject_once"),
         ];
+        let it = BTreeSet::from([hunk_id]);
         match ask(peer, session, call, options).await.as_deref() {
-            Some(chosen @ ("accept" | "reject")) => {
-                decide(desk, id, Some(vec![hunk.id.clone()]), chosen == "accept").await;
-            }
+            Some("accept") => accept(desk, id, it).await,
+            Some("reject") => reject(desk, id, Some(it)).await,
             _ => return false,
         }
     }
 }
 
-/// Decides on hunks, or on all that are pending.
-async fn decide(desk: &Arc<Desk>, id: &ProposalId, hunks: Option<Vec<HunkId>>, is_yes: bool) {
-    let decision = match is_yes {
-        true => ProposalDecision::Accept,
-        false => ProposalDecision::Reject,
-    };
-    decide_with(desk, id, hunks, decision, None).await;
+/// Accepts what was shown, as far as it still fits.
+async fn accept(desk: &Arc<Desk>, id: &ProposalId, shown: BTreeSet<HunkId>) {
+    let id = id.clone();
+    decided(desk, move |desk| desk.proposals.accept_shown(&id, &shown).map(drop)).await;
 }
 
-async fn decide_with(
-    desk: &Arc<Desk>,
-    id: &ProposalId,
-    hunk_ids: Option<Vec<HunkId>>,
-    decision: ProposalDecision,
-    feedback: Option<&str>,
-) {
+/// Rejects these hunks, or all that are left.
+async fn reject(desk: &Arc<Desk>, id: &ProposalId, hunks: Option<BTreeSet<HunkId>>) {
     let params = ProposalDecideParams {
         proposal_id: id.clone(),
-        decision,
-        hunk_ids,
+        decision: ProposalDecision::Reject,
+        hunk_ids: hunks.map(|hunks| hunks.into_iter().collect()),
         path: None,
-        feedback: feedback.map(str::to_owned),
+        feedback: None,
     };
-    let desk = desk.clone();
-    let decided = tokio::task::spawn_blocking(move || desk.proposals.decide(&params).map(drop));
-    if let Ok(Err(error)) = decided.await {
-        tracing::info!(%error, "an answer about a patch came too late");
+    decided(desk, move |desk| desk.proposals.decide(&params).map(drop)).await;
+}
+
+/// Leaves out what was not shown, or does not fit any more.
+async fn settle(desk: &Arc<Desk>, id: &ProposalId) {
+    let left = read(desk, id).await;
+    if left.is_some_and(|(left, _)| left.status.is_waiting()) {
+        let id = id.clone();
+        decided(desk, move |desk| desk.proposals.leave_out(&id).map(drop)).await;
     }
 }
 
-/// Rejects what cannot be accepted any more.
-async fn settle(desk: &Arc<Desk>, id: &ProposalId) {
-    let left = read(desk, id).await;
-    if left.is_some_and(|left| left.status.is_waiting()) {
-        let why = "The text that this would replace has changed since.";
-        decide_with(desk, id, None, ProposalDecision::Reject, Some(why)).await;
+async fn decided(desk: &Arc<Desk>, decide: impl FnOnce(&Desk) -> Result<(), ProposalError> + Send + 'static) {
+    let desk = desk.clone();
+    let decided = tokio::task::spawn_blocking(move || decide(&desk));
+    if let Ok(Err(error)) = decided.await {
+        tracing::info!(%error, "an answer about a patch came too late");
     }
 }
 
@@ -348,23 +485,13 @@ pub(super) async fn questions(peer: Peer, session: ThreadId, desk: Arc<Desk>, re
         .enumerate()
         .filter(|(_, question)| !question.options.is_empty())
     {
-        let mut options: Vec<Value> = question
-            .options
-            .iter()
-            .enumerate()
-            .map(|(number, choice)| option(&number.to_string(), &choice.label, "allow_once"))
-            .collect();
-        options.push(option("none", "No answer", "reject_once"));
-        let explained: Vec<String> = question
-            .options
-            .iter()
-            .filter(|choice| !choice.description.is_empty())
-            .map(|choice| format!("- {}: {}", choice.label, choice.description))
-            .collect();
-        let call = json!({
-            "toolCallId": format!("{}-{at}", request.item_id), "title": question.question, "kind": "other", "status": "pending",
-            "content": [update::text(&explained.join("\n"))],
-        });
+        let call_id = format!("{}-{at}", request.item_id);
+        let Some((call, options)) = choice(&call_id, question) else {
+            tracing::warn!(
+                "a question of the model's is longer than a client has room for; it is left without an answer"
+            );
+            continue;
+        };
         let chosen = ask(&peer, &session, call, options).await;
         let chosen = chosen.and_then(|id| question.options.get(id.parse::<usize>().ok()?));
         if let Some(choice) = chosen {
@@ -376,4 +503,101 @@ pub(super) async fn questions(peer: Peer, session: ThreadId, desk: Arc<Desk>, re
     }
     let answer = Some(response).filter(|response| !response.answers.is_empty());
     desk.questions.answer(&request.id, answer);
+}
+
+/// One question with its choices, each known by its place. Nothing where no client has room for it.
+fn choice(call_id: &str, question: &UserQuestion) -> Option<(Value, Vec<Value>)> {
+    let each = question.options.iter().enumerate();
+    let mut options: Vec<Value> = each
+        .map(|(number, choice)| option(&number.to_string(), &shown::line(&choice.label), "allow_once"))
+        .collect();
+    options.push(option("none", "No answer", "reject_once"));
+    let explained: Vec<String> = question
+        .options
+        .iter()
+        .filter(|choice| !choice.description.is_empty())
+        .map(|choice| format!("- {}: {}", shown::line(&choice.label), shown::line(&choice.description)))
+        .collect();
+    let call = json!({
+        "toolCallId": call_id, "title": shown::line(&question.question), "kind": "other", "status": "pending",
+        "content": [content(&shown::inert(&explained.join("\n")))],
+    });
+    let length = call.to_string().len() + Value::from(options.clone()).to_string().len();
+    (length <= MOST).then_some((call, options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::approval::{AlwaysRule, ToolApproval};
+    use crate::protocol::question::UserChoice;
+
+    #[test]
+    fn what_hides_in_a_question_is_shown_and_what_is_too_long_is_not_asked() {
+        let question = |text: &str, label: &str| UserQuestion {
+            id: "q".to_owned(),
+            header: "Q".to_owned(),
+            question: text.to_owned(),
+            is_other: false,
+            options: vec![UserChoice {
+                label: label.to_owned(),
+                description: "why\u{202e}\nnot".to_owned(),
+            }],
+        };
+        let (call, options) = choice("c-0", &question("Which\u{200b}\none?", "Ye\u{e0041}s")).expect("it has room");
+        assert_eq!(call["title"], "Which<U+200B> one?");
+        assert_eq!(text_of(&call), "- Ye<U+E0041>s: why<U+202E> not");
+        assert_eq!(options[0], option("0", "Ye<U+E0041>s", "allow_once"));
+        assert_eq!(choice("c-0", &question(&"long ".repeat(MOST), "Yes")), None);
+    }
+
+    #[test]
+    fn a_tool_is_allowed_for_longer_only_where_all_that_is_said_of_it_is_shown() {
+        let approval = |arguments: Value, definition: &str| {
+            Approval::Tool(ToolApproval {
+                id: "q".into(),
+                thread_id: "t".into(),
+                turn_id: "u".into(),
+                item_id: "i".into(),
+                agent: None,
+                server: "s".to_owned(),
+                tool: "look".to_owned(),
+                title: "look".to_owned(),
+                arguments,
+                reason: "It asks.".to_owned(),
+                definition: definition.to_owned(),
+                session_scope: "look of s as it is now".to_owned(),
+                always_rule: AlwaysRule {
+                    text: "look of s".to_owned(),
+                    title: "s: look".to_owned(),
+                    toml: String::new(),
+                    file: "/h/rules/always.toml".into(),
+                },
+                notes: Vec::new(),
+                available_decisions: vec![ApprovalDecision::Accept, ApprovalDecision::AcceptAlways],
+            })
+        };
+        let long = "says\n".repeat(MOST_LINES + 1);
+        for (arguments, definition, once, longer) in [
+            (json!({}), "server: \"s\"\ndescription:\n    Looks.", true, true),
+            (json!({}), "", true, true),
+            (json!({}), long.as_str(), true, false),
+            (json!({"text": "x".repeat(MOST)}), "short", false, false),
+        ] {
+            let (question, shows) = asked(&approval(arguments, definition));
+            assert_eq!(shows, Shows { once, longer }, "{question}");
+            let words = text_of(&question);
+            assert_eq!(
+                words.contains(story::TIED_TO),
+                longer && !definition.is_empty(),
+                "{words}"
+            );
+            assert_eq!(words.contains(story::ONCE_ONLY), once && !longer, "{words}");
+            assert_eq!(words.contains("- always: "), longer, "{words}");
+            assert!(
+                !longer || definition.lines().all(|line| words.contains(line)),
+                "{words}"
+            );
+        }
+    }
 }

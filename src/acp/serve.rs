@@ -6,11 +6,14 @@ use super::files::{self, Files};
 use super::flight::{self, Flight, Taken};
 use super::lanes::Lanes;
 use super::peer::{self, Line, Peer};
+use super::servers::Offered;
 use super::session::Session;
 use super::{auth, elicit};
 use crate::agent::{self, Agent, apply};
+use crate::config::ClientSettings;
 use crate::ids::ThreadId;
 use crate::model::ModelClient;
+use crate::private;
 use crate::secrets::Secrets;
 use crate::telemetry::Telemetry;
 use crate::tools::Registry;
@@ -38,6 +41,8 @@ pub struct Setup {
     pub home: PathBuf,
     /// The environment that the process was started with.
     pub env: BTreeMap<String, String>,
+    /// Settings by the command that started the server.
+    pub client: ClientSettings,
     /// What stands in nothing that leaves.
     pub secrets: Secrets,
 }
@@ -62,20 +67,24 @@ pub async fn run(
         editor: Arc::new(files.clone()),
         home: setup.home,
         env: setup.env,
-        client_config: None,
+        client: setup.client,
         user_agent: ModelClient::user_agent(),
         secrets: setup.secrets.clone(),
         source: "acp".to_owned(),
     };
     let agent = Agent::with(parts, Registry::standard(), vec![Arc::new(telemetry.clone())]);
-    for words in apply::recover_leftovers(&agent.desk().home).await {
-        tracing::warn!("{words}");
+    // What others could have written there is not what a server has left.
+    if private::check_home(&agent.desk().home).is_ok() {
+        for words in apply::recover_leftovers(&agent.desk().home).await {
+            tracing::warn!("{words}");
+        }
     }
     let server = Arc::new(Server {
         peer: peer.clone(),
         agent: agent.clone(),
         files,
         sessions: Mutex::default(),
+        offered: Mutex::default(),
         lanes: Lanes::default(),
         flight: Flight::default(),
         client: Mutex::default(),
@@ -133,6 +142,8 @@ pub(super) struct Server {
     pub(super) agent: Agent,
     pub(super) files: Files,
     sessions: Mutex<BTreeMap<ThreadId, Arc<Session>>>,
+    /// Tool servers that the client named for a session, until the person has been asked about them.
+    pub(super) offered: Mutex<BTreeMap<ThreadId, Offered>>,
     pub(super) lanes: Lanes,
     flight: Flight,
     client: Mutex<Client>,
@@ -176,6 +187,9 @@ impl Server {
             return Err(Failure::params("`params` must be an object."));
         }
         if method == "initialize" {
+            // Before anything is read there.
+            private::check_home(&self.agent.desk().home)
+                .map_err(|trouble| Failure::new(INTERNAL, trouble.to_string()))?;
             self.get_ready(params)?;
         } else if !self.is_ready.load(Ordering::Relaxed) {
             return Err(Failure::new(

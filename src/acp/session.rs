@@ -8,10 +8,13 @@ use crate::agent::Agent;
 use crate::agent::stream::Subscription;
 use crate::agent::thread::ThreadHandle;
 use crate::ids::{ApprovalId, ElicitationId, ItemId, ProposalId, QuestionsId, ThreadId, TurnId};
+use crate::patch::hunk::with_hunks;
 use crate::protocol::event::{Event, EventKind};
 use crate::protocol::item::{ItemStatus, ThreadItem};
+use crate::protocol::proposal::{Hunk, HunkStatus};
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::turn::{Turn, TurnErrorKind, TurnStatus};
+use crate::shown::{self, Eyes};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -24,6 +27,9 @@ use tokio_util::task::AbortOnDropHandle;
 const REMEMBERED: usize = 16;
 /// The least time between two looks at a running command.
 const PAUSE: Duration = Duration::from_millis(200);
+/// Kinds of chunks.
+const MESSAGE: &str = "agent_message_chunk";
+const THOUGHT: &str = "agent_thought_chunk";
 /// Bytes of a running command's output that are shown.
 const MOST_LIVE: usize = 8 * 1024;
 
@@ -55,6 +61,7 @@ impl Session {
             thread: thread.id().clone(),
             session: Some(session.clone()),
             said: BTreeMap::new(),
+            spoke: BTreeMap::new(),
             live: BTreeMap::new(),
             asking: Asking::default(),
             chosen: Chosen::of(&thread.settings()),
@@ -134,7 +141,7 @@ fn answer(turn: &Turn) -> Result<Value, Failure> {
                     TurnErrorKind::MissingKey | TurnErrorKind::Unauthorized => AUTH_REQUIRED,
                     _ => INTERNAL,
                 },
-                message: error.message.clone(),
+                message: shown::prose(&error.message),
                 data: Some(json!({ "kind": kind })),
             }),
         },
@@ -174,6 +181,7 @@ struct Said {
     bytes: usize,
     /// Of a thought, the part that was shown last.
     part: u32,
+    eyes: Eyes,
 }
 
 /// Output of a command that runs.
@@ -193,6 +201,8 @@ struct Follower {
     session: Option<Arc<Session>>,
     /// What was shown of each message and each thought.
     said: BTreeMap<ItemId, Said>,
+    /// Since the person's last words: kinds of chunks that were shown, with the text of the last one.
+    spoke: BTreeMap<&'static str, ItemId>,
     live: BTreeMap<ItemId, Live>,
     asking: Asking,
     chosen: Chosen,
@@ -234,6 +244,7 @@ impl Follower {
             thread: thread.clone(),
             session: None,
             said: BTreeMap::new(),
+            spoke: BTreeMap::new(),
             live: BTreeMap::new(),
             asking: Asking::default(),
             chosen: Chosen::default(),
@@ -303,22 +314,27 @@ impl Follower {
     async fn show(&mut self, session: &Session, event: Event) {
         match event.kind {
             EventKind::AgentMessageDelta(delta) => {
-                self.said.entry(delta.item_id).or_default().bytes += delta.delta.len();
-                self.update(update::chunk("agent_message_chunk", &delta.delta)).await;
+                let said = self.said.entry(delta.item_id.clone()).or_default();
+                said.bytes += delta.delta.len();
+                let words = said.eyes.push(&delta.delta);
+                self.say(MESSAGE, delta.item_id, &words).await;
             }
             EventKind::ReasoningSummaryDelta(delta) => {
-                let said = self.said.entry(delta.item_id).or_default();
+                let said = self.said.entry(delta.item_id.clone()).or_default();
                 let is_new_part = said.bytes > 0 && delta.index != said.part;
                 said.part = delta.index;
                 said.bytes += delta.delta.len();
-                let words = match is_new_part {
-                    true => format!("\n\n{}", delta.delta),
-                    false => delta.delta,
+                let mut words = match is_new_part {
+                    true => said.eyes.finish() + update::BETWEEN,
+                    false => String::new(),
                 };
-                self.update(update::chunk("agent_thought_chunk", &words)).await;
+                words.push_str(&said.eyes.push(&delta.delta));
+                self.say(THOUGHT, delta.item_id, &words).await;
             }
             EventKind::ItemStarted(started) => {
-                if let Some(update) = update::compaction(&started.item).filter(|_| self.client.compactions) {
+                if matches!(started.item, ThreadItem::UserMessage { .. }) {
+                    self.person_spoke().await;
+                } else if let Some(update) = update::compaction(&started.item).filter(|_| self.client.compactions) {
                     self.update(update).await;
                 } else if let Some(mut call) = update::call(&started.item) {
                     call["sessionUpdate"] = json!("tool_call");
@@ -346,7 +362,14 @@ impl Follower {
             EventKind::Warning(warning) => self.notice("warning", &warning.message).await,
             EventKind::TurnRetrying(retrying) => self.notice("info", &retrying.message).await,
             EventKind::TurnCompleted(completed) => {
-                self.said.clear();
+                // What never ended, ends here.
+                for (id, mut said) in std::mem::take(&mut self.said) {
+                    let kind = self.spoke.iter().find(|(_, last)| **last == id);
+                    if let Some(kind) = kind.map(|(kind, _)| *kind) {
+                        let rest = said.eyes.finish();
+                        self.say(kind, id, &rest).await;
+                    }
+                }
                 self.live.clear();
                 session.ended(&self.peer, &completed.turn.id, answer(&completed.turn));
             }
@@ -372,17 +395,52 @@ impl Follower {
 
     async fn title(&mut self, title: Option<&str>) {
         self.is_titled = true;
+        let title = title.map(shown::line);
         self.update(json!({"sessionUpdate": "session_info_update", "title": title}))
             .await;
     }
 
-    /// Something the person should know that is no part of the answer.
-    async fn notice(&self, severity: &str, words: &str) {
-        let update = match self.client.notices {
-            true => json!({"sessionUpdate": "notice", "severity": severity, "title": words}),
-            false => update::chunk("agent_thought_chunk", &format!("{words}\n\n")),
-        };
+    /// More of a text, in a chunk of this kind. Clients may join what is of a kind, by whatever id: what is of another text stands
+    /// apart from what was shown before, and begins outside of its code.
+    async fn say(&mut self, kind: &'static str, id: ItemId, words: &str) {
+        if words.is_empty() {
+            return;
+        }
+        let mut text = String::new();
+        if let Some(before) = self.spoke.get(kind).filter(|last| **last != id).cloned() {
+            // The end of its code is its own: in the next text it would open some.
+            let rest = self.said.get_mut(&before).map(|said| said.eyes.pause());
+            if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
+                self.update(update::piece(kind, &before, &rest)).await;
+            }
+            text.push_str(update::BETWEEN);
+        }
+        text.push_str(words);
+        let update = update::piece(kind, &id, &text);
+        self.spoke.insert(kind, id);
         self.update(update).await;
+    }
+
+    /// The client shows the person's words, and what comes then behind them, or still at the end of what came before.
+    async fn person_spoke(&mut self) {
+        for (kind, id) in std::mem::take(&mut self.spoke) {
+            if let Some(said) = self.said.get_mut(&id) {
+                let rest = said.eyes.leave();
+                if !rest.is_empty() {
+                    self.update(update::piece(kind, &id, &rest)).await;
+                }
+            }
+        }
+    }
+
+    /// Something the person should know that is no part of the answer.
+    async fn notice(&mut self, severity: &str, words: &str) {
+        if self.client.notices {
+            let update = json!({"sessionUpdate": "notice", "severity": severity, "title": shown::prose(words)});
+            return self.update(update).await;
+        }
+        self.say(THOUGHT, ItemId::fresh(), &shown::markdown(&format!("{words}\n\n")))
+            .await;
     }
 
     /// A running command is looked at now and then; what it printed is told as a whole at its end.
@@ -409,26 +467,27 @@ impl Follower {
     async fn completed(&mut self, item: &ThreadItem) {
         self.live.remove(item.id());
         match item {
+            ThreadItem::UserMessage { .. } => self.person_spoke().await,
             ThreadItem::AgentMessage { id, text, .. } => {
                 // What came without deltas, or after them.
-                let said = self.said.remove(id).unwrap_or_default().bytes;
-                if let Some(rest) = text.get(said..).filter(|rest| !rest.is_empty()) {
-                    self.update(update::chunk("agent_message_chunk", rest)).await;
-                }
+                let mut said = self.said.remove(id).unwrap_or_default();
+                let rest = said.eyes.push(text.get(said.bytes..).unwrap_or_default()) + &said.eyes.finish();
+                self.say(MESSAGE, id.clone(), &rest).await;
             }
             ThreadItem::Reasoning { id, summary, .. } => {
-                let told = self.said.remove(id).is_some();
-                let words = summary.join("\n\n");
-                if !told && !words.is_empty() {
-                    self.update(update::chunk("agent_thought_chunk", &words)).await;
-                }
+                let told = self.said.remove(id);
+                let rest = match told {
+                    Some(mut said) => said.eyes.finish(),
+                    None => update::thought(summary),
+                };
+                self.say(THOUGHT, id.clone(), &rest).await;
             }
-            ThreadItem::ExitedReviewMode { review, .. } if !review.is_empty() => {
-                self.update(update::chunk("agent_message_chunk", review)).await;
+            ThreadItem::ExitedReviewMode { id, review, .. } => {
+                self.say(MESSAGE, id.clone(), &shown::markdown(review)).await;
             }
-            ThreadItem::AgentMail { author, text, .. } => {
-                self.update(update::chunk("agent_thought_chunk", &format!("{author}: {text}\n\n")))
-                    .await;
+            ThreadItem::AgentMail { id, author, text, .. } => {
+                let words = shown::markdown(&format!("{author}: {text}\n\n"));
+                self.say(THOUGHT, id.clone(), &words).await;
             }
             item => {
                 if let Some(update) = update::compaction(item).filter(|_| self.client.compactions) {
@@ -462,12 +521,27 @@ impl Follower {
             return None;
         };
         let (desk, id) = (self.agent.desk().clone(), id.clone());
+        let planned = desk.proposals.decided(&id).map(|(_, plan)| plan);
         let read = tokio::task::spawn_blocking(move || desk.proposals.read(&id)).await;
         let mut proposal = read.ok()?.ok()?;
+        let is_made = |hunk: &Hunk| hunk.status == HunkStatus::Applied;
+        proposal
+            .files
+            .retain(|file| file.hunks.is_empty() || file.hunks.iter().any(is_made));
         for file in &mut proposal.files {
             // Today's text has it already.
             file.current = file.before.clone();
             file.result = file.after.clone();
+            let planned = planned
+                .iter()
+                .flat_map(|plan| &plan.files)
+                .find(|planned| planned.path == file.path);
+            if let (Some(planned), Some(before)) = (planned, &file.before)
+                && !file.hunks.iter().all(is_made)
+            {
+                let made: Vec<_> = file.hunks.iter().map(is_made).collect();
+                file.result = Some(with_hunks(before, &planned.hunks, &made));
+            }
         }
         let mut content = update::diffs(&proposal);
         content.extend(outcome.as_deref().map(update::text));

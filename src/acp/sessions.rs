@@ -5,13 +5,14 @@ use super::flight::Taken;
 use super::serve::{Server, cancelled, named};
 use super::session::Session;
 use super::{auth, input, options, replay, servers};
+use crate::agent::Opened;
 use crate::agent::thread::{Start, ThreadHandle};
-use crate::agent::{self, AgentError, Opened};
 use crate::config::prompts::Prompts;
 use crate::ids::ThreadId;
 use crate::protocol::item::UserInput;
 use crate::protocol::settings::SettingsOverride;
 use crate::protocol::thread::{ThreadListParams, ThreadResumeParams, ThreadStartParams};
+use crate::shown;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -72,15 +73,15 @@ fn folder(value: &Value, what: &str) -> Result<PathBuf, Failure> {
 
 impl Server {
     pub(super) async fn new_session(&self, params: &Value) -> Result<Value, Failure> {
-        let overrides = servers::overrides(&params["mcpServers"])?;
+        let offered = servers::offered(&params["mcpServers"])?;
         let folders = Folders::of(params).await?;
         auth::required(self, &folders.cwd).await?;
         let start = ThreadStartParams {
             settings: folders.settings(),
-            config: Some(overrides).filter(|overrides| !overrides.is_empty()),
             ..ThreadStartParams::default()
         };
         let Opened { handle, .. } = self.agent.start_thread(start).await?;
+        self.offer(handle.id(), offered);
         let mut result = options::state(&self.agent, &handle).await;
         result["sessionId"] = json!(handle.id());
         self.add(handle);
@@ -98,7 +99,7 @@ impl Server {
 
     /// With `tell` the conversation so far is told before the answer.
     pub(super) async fn load(&self, params: &Value, tell: bool, stop: &CancellationToken) -> Result<Value, Failure> {
-        let overrides = servers::overrides(&params["mcpServers"])?;
+        let offered = servers::offered(&params["mcpServers"])?;
         let id = named(params)?;
         let folders = Folders::of(params).await?;
         let resume = ThreadResumeParams {
@@ -113,7 +114,8 @@ impl Server {
             self.agent.close_thread(handle.id()).await;
             return Err(Failure::no_session(id.as_str()));
         }
-        let told = self.bring(&handle, &folders, overrides, tell, stop).await;
+        self.offer(&id, offered);
+        let told = self.bring(&handle, tell, stop).await;
         match &told {
             Ok(_) => self.add(handle),
             // Nobody has it: it would keep its file from whoever loads it next.
@@ -123,21 +125,8 @@ impl Server {
         told
     }
 
-    /// Gives a loaded thread its tool servers, and the client what it is to see of it.
-    async fn bring(
-        &self,
-        handle: &ThreadHandle,
-        folders: &Folders,
-        overrides: Map<String, Value>,
-        tell: bool,
-        stop: &CancellationToken,
-    ) -> Result<Value, Failure> {
-        if !overrides.is_empty() {
-            let (agent, cwd) = (self.agent.clone(), folders.cwd.clone());
-            let load = move || agent.load_config(Some(&cwd), Some(&overrides));
-            let loaded = apart(load).await?.map_err(AgentError::from)?;
-            agent::servers::want(handle.conversation(), &loaded.config, &folders.cwd);
-        }
+    /// Gives the client what it is to see of a loaded thread.
+    async fn bring(&self, handle: &ThreadHandle, tell: bool, stop: &CancellationToken) -> Result<Value, Failure> {
         if tell {
             let thread = handle.snapshot(true);
             for update in replay::updates(&thread.turns) {
@@ -170,6 +159,7 @@ impl Server {
 
     fn forget(&self, id: &ThreadId) {
         self.sessions().remove(id);
+        self.take_offered(id);
         self.files.remove_session(id);
     }
 
@@ -186,7 +176,7 @@ impl Server {
             .data
             .iter()
             .map(|thread| {
-                let title = thread.name.as_deref().unwrap_or(&thread.preview);
+                let title = shown::line(thread.name.as_deref().unwrap_or(&thread.preview));
                 let updated = jiff::Timestamp::from_millisecond(thread.updated_at_ms).map(|time| time.to_string());
                 json!({"sessionId": thread.id, "cwd": thread.cwd, "title": title, "updatedAt": updated.ok()})
             })
@@ -201,6 +191,11 @@ impl Server {
     pub(super) async fn prompt(&self, params: &Value, taken: &Taken) -> Result<Option<Value>, Failure> {
         let session = self.session(params)?;
         let content = input::input(&params["prompt"])?;
+        tokio::select! {
+            admitted = self.admit_offered(&session.thread) => admitted?,
+            () = taken.stop.cancelled() => return Ok(Some(json!({"stopReason": "cancelled"}))),
+        }
+        let order = session.thread.in_order().await;
         self.agent.follow_config(&session.thread).await;
         session.thread.check_prompt(&content).await?;
         let mentioned = content.iter().filter_map(|input| match input {
@@ -211,13 +206,11 @@ impl Server {
         if taken.stop.is_cancelled() {
             return Ok(Some(json!({"stopReason": "cancelled"})));
         }
-        let started = session
-            .thread
-            .start_turn(Start {
-                content: content.clone(),
-                ..Start::default()
-            })
-            .await?;
+        let start = Start {
+            content: content.clone(),
+            ..Start::default()
+        };
+        let started = session.thread.start_turn_in(order, start).await?;
         session.thread.keep_typed(&content);
         // Before the turn may begin, so that its end finds the prompt.
         session.wait_for(&self.peer, &started.turn.id, taken.id.clone());
@@ -267,10 +260,10 @@ impl Server {
                 command.insert("name".to_owned(), json!(prompt.name));
                 command.insert(
                     "description".to_owned(),
-                    json!(prompt.front.description.unwrap_or_default()),
+                    json!(shown::line(&prompt.front.description.unwrap_or_default())),
                 );
                 if !hint.is_empty() {
-                    command.insert("input".to_owned(), json!({ "hint": hint }));
+                    command.insert("input".to_owned(), json!({ "hint": shown::line(&hint) }));
                 }
                 Value::Object(command)
             })

@@ -1,18 +1,36 @@
 //! Items as `session/update` shows them: chunks of words, and calls of tools with kind, status, content and places. Pure.
 
+use crate::chat::text::{fenced, in_code};
+use crate::ids::{HunkId, ItemId};
 use crate::patch::hunk::apply_hunks;
 use crate::protocol::item::{
     CommandAction, FileChange, FileChangeKind, ItemStatus, PlanStep, PlanStepStatus, ThreadItem,
 };
-use crate::protocol::proposal::{Hunk, Proposal, ProposalFile};
+use crate::protocol::proposal::{Hunk, HunkStatus, Proposal, ProposalFile};
+use crate::shown;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::Path;
 
+/// Stands between two texts that a client may join.
+pub(super) const BETWEEN: &str = "\n\n";
 /// Bytes of a tool's output that a client is shown.
 const MOST_OUTPUT: usize = 16 * 1024;
 
-pub(super) fn chunk(kind: &str, text: &str) -> Value {
-    json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
+/// Text of others, whole: what hides is shown, and nothing is loaded by being shown.
+pub(super) fn chunk(kind: &str, id: &ItemId, text: &str) -> Value {
+    piece(kind, id, &shown::markdown(text))
+}
+
+/// The parts of a thought, each a text of its own.
+pub(super) fn thought(parts: &[String]) -> String {
+    let parts: Vec<_> = parts.iter().map(|part| shown::markdown(part)).collect();
+    parts.join(BETWEEN)
+}
+
+/// Text that comes in pieces, made visible already. By the id a client tells one text from the next.
+pub(super) fn piece(kind: &str, id: &ItemId, text: &str) -> Value {
+    json!({"sessionUpdate": kind, "messageId": id, "content": {"type": "text", "text": text}})
 }
 
 pub(super) fn plan(steps: &[PlanStep]) -> Value {
@@ -24,7 +42,7 @@ pub(super) fn plan(steps: &[PlanStep]) -> Value {
                 PlanStepStatus::InProgress => "in_progress",
                 PlanStepStatus::Completed => "completed",
             };
-            json!({"content": step.step, "priority": "medium", "status": status})
+            json!({"content": shown::line(&step.step), "priority": "medium", "status": status})
         })
         .collect();
     json!({"sessionUpdate": "plan", "entries": entries})
@@ -53,7 +71,7 @@ pub(super) fn call(item: &ThreadItem) -> Option<Value> {
                 "kind": command_kind(actions),
                 "content": content,
                 "locations": locations(actions),
-                "rawInput": {"command": command, "cwd": cwd},
+                "rawInput": {"command": shown::lines(command), "cwd": shown::path(cwd)},
             });
             if let Some(code) = exit_code {
                 call["rawOutput"] = json!({"exitCode": code});
@@ -63,7 +81,7 @@ pub(super) fn call(item: &ThreadItem) -> Option<Value> {
         ThreadItem::FileChange { changes, outcome, .. } => {
             let content: Vec<Value> = outcome.as_deref().map(text).into_iter().collect();
             json!({
-                "title": title_of(changes.iter().map(|change| change.path.as_path())),
+                "title": title_of(changes.iter().map(|change| (change.path.as_path(), &change.kind))),
                 "kind": change_kind(changes),
                 "content": content,
                 "locations": changes.iter().map(|change| json!({"path": change.path})).collect::<Vec<_>>(),
@@ -78,7 +96,7 @@ pub(super) fn call(item: &ThreadItem) -> Option<Value> {
         } => {
             let mut content: Vec<Value> = error.as_deref().map(text).into_iter().collect();
             content.extend(result.as_ref().and_then(words_of).map(|words| text(&words)));
-            json!({"title": title, "kind": "other", "content": content, "rawInput": arguments})
+            json!({"title": title, "kind": "other", "content": content, "rawInput": shown::value(arguments)})
         }
         ThreadItem::ToolCall { tool, .. } if tool == "update_plan" => return None,
         ThreadItem::ToolCall {
@@ -102,7 +120,8 @@ pub(super) fn call(item: &ThreadItem) -> Option<Value> {
                 .into_iter()
                 .collect();
             json!({
-                "title": title, "kind": tool_kind(tool), "content": content, "locations": places, "rawInput": arguments,
+                "title": title, "kind": tool_kind(tool), "content": content, "locations": places,
+                "rawInput": shown::value(arguments),
             })
         }
         ThreadItem::CollabAgentToolCall { tool, prompt, .. } => {
@@ -127,6 +146,9 @@ pub(super) fn call(item: &ThreadItem) -> Option<Value> {
         }
         _ => return None,
     };
+    if let Some(title) = call["title"].as_str().map(shown::line) {
+        call["title"] = json!(title);
+    }
     call["toolCallId"] = json!(item.id());
     call["status"] = json!(status(item));
     Some(call)
@@ -152,12 +174,12 @@ pub(super) fn compaction(item: &ThreadItem) -> Option<Value> {
     };
     let mut update = json!({"sessionUpdate": "compaction_update", "compactionId": id, "status": status});
     if let Some(summary) = summary {
-        update["summary"] = json!([{"type": "text", "text": cut(summary)}]);
+        update["summary"] = json!([{"type": "text", "text": shown::markdown(&cut(summary))}]);
     }
     if status == "failed"
         && let Some(message) = message
     {
-        update["error"] = json!(message);
+        update["error"] = json!(shown::prose(message));
     }
     Some(update)
 }
@@ -183,24 +205,100 @@ fn status(item: &ThreadItem) -> &'static str {
 /// The whole texts before and after, file by file, as the proposal has them when it was read.
 pub(super) fn diffs(proposal: &Proposal) -> Vec<Value> {
     let reasons = proposal.reason.as_deref().map(text);
-    proposal.files.iter().map(diff).chain(reasons).collect()
+    proposal.files.iter().flat_map(file).chain(reasons).collect()
+}
+
+/// The same for a question: `fitting` is what a yes takes.
+pub(super) fn asked(proposal: &Proposal, fitting: &BTreeSet<HunkId>) -> Vec<Value> {
+    let reasons = proposal.reason.as_deref().map(text);
+    let files = proposal.files.iter().flat_map(|file| asked_file(file, fitting));
+    files.chain(reasons).collect()
 }
 
 /// One file of it.
-pub(super) fn diff(file: &ProposalFile) -> Value {
+pub(super) fn asked_file(file: &ProposalFile, fitting: &BTreeSet<HunkId>) -> Vec<Value> {
+    let fits = |hunk: &&Hunk| fitting.contains(&hunk.id);
+    let waits = |hunk: &&Hunk| matches!(hunk.status, HunkStatus::Pending | HunkStatus::Conflicting);
+    let left_out = file.hunks.iter().filter(|hunk| waits(hunk) && !fits(hunk)).count();
+    let path = in_code(&shown::path(&file.path));
+    let words = match left_out {
+        0 => None,
+        1 => Some(format!(
+            "1 change of {path} is left out: it does not fit the text that is there now, or is in it already."
+        )),
+        count => Some(format!(
+            "{count} changes of {path} are left out: they do not fit the text that is there now, or are in it already."
+        )),
+    };
+    let mut content: Vec<Value> = words.iter().map(|words| text(words)).collect();
+    if file.hunks.iter().any(|hunk| fits(&hunk)) {
+        content.extend(self::file(file));
+    }
+    content
+}
+
+/// One file of it.
+pub(super) fn file(file: &ProposalFile) -> Vec<Value> {
     let old = file.current.as_ref().or(file.before.as_ref());
     let new = file.result.as_ref().or(file.after.as_ref());
-    shown_diff(file, old.map(String::as_str), new.map(String::as_str))
+    let diff = shown_diff(file, old.map(String::as_str), new.map(String::as_str));
+    // What is no text has none to compare.
+    let diff = file.not_text.is_none().then_some(diff);
+    beyond_text(file).into_iter().chain(diff).collect()
 }
 
 /// One hunk of a file: the text with it alone.
-pub(super) fn hunk(file: &ProposalFile, hunk: &Hunk) -> Value {
+pub(super) fn hunk(file: &ProposalFile, hunk: &Hunk) -> Vec<Value> {
     let Some(old) = file.current.as_ref().or(file.before.as_ref()) else {
-        return diff(file);
+        return self::file(file);
     };
+    if file.not_text.is_some() {
+        return self::file(file);
+    }
     let place = hunk.range.start as usize..hunk.range.end as usize;
     let new = apply_hunks(old, &[(place, hunk.new_text.clone())]);
-    shown_diff(file, Some(old), Some(&new))
+    let diff = shown_diff(file, Some(old), Some(&new));
+    beyond_text(file).into_iter().chain([diff]).collect()
+}
+
+/// What two texts do not show of a change: that the file goes, where it moves from, what it is where it is no text, the
+/// rights that it gets, and what hides.
+fn beyond_text(file: &ProposalFile) -> Option<Value> {
+    let path = in_code(&shown::path(&file.path));
+    let what = file
+        .not_text
+        .as_ref()
+        .map(|what| format!(", {what}"))
+        .unwrap_or_default();
+    let deed = match &file.kind {
+        FileChangeKind::Delete => Some(format!("Delete {path}{what}.")),
+        FileChangeKind::Update { move_path: Some(to) } => {
+            Some(format!("Move {path} to {}{what}.", in_code(&shown::path(to))))
+        }
+        FileChangeKind::Update { move_path: None } | FileChangeKind::Add => None,
+    };
+    let mode = file.mode.map(|mode| format!("{path} gets the mode {mode:03o}."));
+    // No client shows what hides in a text.
+    let hides = |hunk: &&Hunk| shown::text(&hunk.new_text) != hunk.new_text.replace("\r\n", "\n");
+    let hidden: String = file
+        .hunks
+        .iter()
+        .filter(hides)
+        .map(|hunk| shown::text(&hunk.new_text))
+        .collect();
+    let hidden = (!hidden.is_empty()).then(|| {
+        format!(
+            "Something hides in the lines that come in. With it shown:\n\n{}",
+            fenced("text", &hidden)
+        )
+    });
+    let all: Vec<_> = deed
+        .into_iter()
+        .chain(mode)
+        .map(|one| shown::inert(&one))
+        .chain(hidden)
+        .collect();
+    (!all.is_empty()).then(|| json!({"type": "content", "content": {"type": "text", "text": all.join("\n\n")}}))
 }
 
 fn shown_diff(file: &ProposalFile, old: Option<&str>, new: Option<&str>) -> Value {
@@ -216,15 +314,17 @@ fn shown_diff(file: &ProposalFile, old: Option<&str>, new: Option<&str>) -> Valu
 }
 
 /// What a change of files is called.
-pub(super) fn title_of<'a>(paths: impl Iterator<Item = &'a Path>) -> String {
-    let names: Vec<_> = paths
-        .map(|path| {
-            path.file_name()
-                .unwrap_or(path.as_os_str())
-                .to_string_lossy()
-                .into_owned()
-        })
-        .collect();
+pub(super) fn title_of<'a>(files: impl Iterator<Item = (&'a Path, &'a FileChangeKind)>) -> String {
+    let files: Vec<_> = files.collect();
+    let name = |path: &Path| shown::exact(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy());
+    let names: Vec<_> = files.iter().map(|(path, _)| name(path)).collect();
+    if let ([(_, kind)], [name]) = (files.as_slice(), names.as_slice()) {
+        match kind {
+            FileChangeKind::Delete => return format!("Delete {name}"),
+            FileChangeKind::Update { move_path: Some(to) } => return format!("Move {name} to {}", shown::path(to)),
+            FileChangeKind::Update { move_path: None } | FileChangeKind::Add => {}
+        }
+    }
     match names.as_slice() {
         [] => "Change files".to_owned(),
         [one, two, three, rest @ ..] if !rest.is_empty() => {
@@ -235,12 +335,12 @@ pub(super) fn title_of<'a>(paths: impl Iterator<Item = &'a Path>) -> String {
 }
 
 pub(super) fn text(words: &str) -> Value {
-    json!({"type": "content", "content": {"type": "text", "text": cut(words)}})
+    json!({"type": "content", "content": {"type": "text", "text": shown::markdown(&cut(words))}})
 }
 
 /// Output as it came.
 pub(super) fn code(output: &str) -> Value {
-    let output = cut(output);
+    let output = shown::prose(&cut(output));
     let longest = output.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
     json!({"type": "content", "content": {"type": "text", "text": format!("{fence}\n{}\n{fence}", output.trim_end_matches('\n'))}})
@@ -325,7 +425,11 @@ mod tests {
 
     #[test]
     fn titles_are_short() {
-        let title = |names: &[&str]| title_of(names.iter().map(Path::new));
+        let title = |names: &[&str]| title_of(names.iter().map(|name| (Path::new(name), &FileChangeKind::Add)));
+        let one = |kind| title_of(std::iter::once((Path::new("/w/a.rs"), &kind)));
+        let to = Some("/w/b.rs".into());
+        assert_eq!(one(FileChangeKind::Delete), "Delete a.rs");
+        assert_eq!(one(FileChangeKind::Update { move_path: to }), "Move a.rs to /w/b.rs");
         assert_eq!(title(&[]), "Change files");
         assert_eq!(title(&["/w/a.rs", "/w/b.rs"]), "Change a.rs, b.rs");
         assert_eq!(title(&["a", "b", "c", "d", "e"]), "Change a, b, c and 2 more");

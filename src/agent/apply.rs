@@ -6,6 +6,7 @@ mod altered;
 pub(super) mod in_editor;
 pub(super) mod on_disk;
 pub(super) mod take_back;
+mod whole;
 
 use super::aside::aside;
 use super::desk::Desk;
@@ -13,14 +14,16 @@ use super::proposals::Decided;
 use super::proposals::placing::{Now, Place, places_now};
 use crate::exec::Confinement;
 use crate::ids::{HunkId, ProposalId, ThreadId};
+use crate::patch::files::Whole;
 use crate::patch::hunk::{PlannedHunk, apply_hunks};
 use crate::patch::plan::{FilePlan, Plan};
+use crate::patch::turn_diff::Side;
 use crate::patch::{count_lines, lines_of};
 use crate::protocol::document::{ChangedKind, ChangedPath, FilesChanged};
 use crate::protocol::event::EventKind;
 use crate::protocol::item::FileChangeKind;
 use crate::protocol::proposal::{Hunk, HunkStatus, Proposal, ProposalFile, ProposalStatus};
-use crate::workspace::{Document, Workspace, uri};
+use crate::workspace::{Document, Judge, Workspace, uri};
 pub use aftermath::Aftermath;
 use altered::altered;
 use in_editor::{change_in_editor, edit_document, is_done, moved_on, quiet};
@@ -46,6 +49,8 @@ pub struct Scope {
     pub cwd: PathBuf,
     /// Where closed files may be written.
     pub confinement: Confinement,
+    /// What may be read: the model hears what stands in the place of lines that are not there.
+    pub reader: Arc<dyn Judge>,
 }
 
 impl Scope {
@@ -76,6 +81,8 @@ pub struct Changed {
     pub mode: Option<u32>,
     /// Those that it was given, if others.
     pub new_mode: Option<u32>,
+    /// What was there and was deleted, or moved, as it is; then there is no text before or after.
+    pub whole: Option<Side>,
 }
 
 /// What became of a proposal.
@@ -165,6 +172,10 @@ pub(super) struct Step {
     pub mode: Option<u32>,
     /// Permission bits that it is to get, if others.
     pub then_mode: Option<u32>,
+    /// What is to be deleted, or moved, as it is. There is no text then.
+    pub whole: Option<Whole>,
+    /// The same as it can be put back.
+    pub kept: Option<Side>,
 }
 
 /// Why a change was not made.
@@ -209,20 +220,27 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
             .decided(id)
             .unwrap_or((proposal.clone(), plan.clone()));
         let (workspace, planned) = (scope.workspace.clone(), plan.clone());
-        let (mut files, steps) = aside(move || {
+        let (snapshots, reader) = (scope.desk.snapshots.clone(), scope.reader.clone());
+        let (mut files, steps, kept) = aside(move || {
             let mut files = first_results(&proposal, &planned);
             let mut steps = Vec::new();
             for (index, (file, result)) in planned.files.iter().zip(&mut files).enumerate() {
-                steps.extend(step(&workspace, index, file, result));
+                steps.extend(step((&workspace, reader.as_ref()), index, file, result));
             }
-            (files, Arc::new(steps))
+            let mut wholes = steps.iter_mut().filter(|step| step.whole.is_some());
+            let kept = wholes.try_for_each(|step| whole::keep(step, &snapshots, &proposal.turn_id));
+            (files, Arc::new(steps), kept)
         })
         .await;
         if steps.is_empty() {
             return outcome(files, Vec::new(), Vec::new(), None);
         }
         let made = missing_folders(&steps);
-        let error = match carry_out(scope, &steps).await {
+        let carried_out = match kept {
+            Ok(()) => carry_out(scope, &steps).await,
+            Err(message) => Err(message.into()),
+        };
+        let error = match carried_out {
             Ok(()) => None,
             Err(failure) if failure.overtaken && attempt < MOST_ATTEMPTS => {
                 attempt += 1;
@@ -231,8 +249,9 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
             Err(failure) => Some(failure.message),
         };
         let (workspace, noted, cwd) = (scope.workspace.clone(), steps.clone(), scope.cwd.clone());
-        let done = error.is_none();
+        let (reader, done) = (scope.reader.clone(), error.is_none());
         let (changed, altered) = aside(move || {
+            let seen = (&workspace, &*reader);
             let change = |step: &Step| match done && step.document.is_none() {
                 // The disk holds what was written; there is no need to read it again.
                 true => Changed {
@@ -242,16 +261,19 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
                     after: step.then.clone(),
                     mode: step.mode,
                     new_mode: step.then_mode,
+                    whole: step.kept.clone(),
                 },
                 false => {
                     let move_to = step.move_to.as_deref();
-                    let now = Changed::now(&workspace, &step.path, move_to, step.now.clone(), step.mode);
+                    let now = Changed::now(seen, &step.path, move_to, step.now.clone(), step.mode);
                     let new_mode = step.then_mode.filter(|_| done);
                     Changed { new_mode, ..now }
                 }
             };
-            let changed = noted.iter().map(change).collect();
-            let altered = |step: &Step| altered(&workspace, &cwd, step).filter(|_| done);
+            // What is no text was not touched if it failed: it goes and comes in one transaction.
+            let touched = noted.iter().filter(|step| done || step.whole.is_none());
+            let changed = touched.map(change).collect();
+            let altered = |step: &Step| altered(seen, &cwd, step).filter(|_| done);
             (changed, noted.iter().map(altered).collect::<Vec<_>>())
         })
         .await;
@@ -285,7 +307,7 @@ fn made_in_place(scope: &Scope, proposal: &Proposal, plan: &Plan, decided: &Deci
         let now_at = file.move_to().unwrap_or(&file.path);
         result.in_editor = scope.workspace.document(now_at).is_some_and(unsaved);
         changed.push(Changed::now(
-            &scope.workspace,
+            (&scope.workspace, scope.reader.as_ref()),
             &file.path,
             file.move_to(),
             file.before.clone(),
@@ -308,13 +330,13 @@ fn instead_of(before: HunkResult, after: HunkResult, file: &mut FileResult) {
 impl Changed {
     /// What a file was, and what is there now.
     fn now(
-        workspace: &Workspace,
+        (workspace, reader): (&Workspace, &dyn Judge),
         path: &Path,
         move_to: Option<&Path>,
         before: Option<String>,
         mode: Option<u32>,
     ) -> Self {
-        let now = |path: &Path| workspace.read(path).ok().map(|read| read.text);
+        let now = |path: &Path| workspace.read_judged(path, reader).ok().map(|read| read.text);
         let moved = move_to.filter(|_| before.is_some()).and_then(|to| Some((to, now(to)?)));
         let (move_to, after) = match moved {
             Some((to, after)) => (Some(to.to_owned()), Some(after)),
@@ -327,6 +349,7 @@ impl Changed {
             after,
             mode,
             new_mode: None,
+            whole: None,
         }
     }
 }
@@ -364,8 +387,9 @@ pub(super) fn first_results(proposal: &Proposal, plan: &Plan) -> Vec<FileResult>
         old: planned.old.clone(),
         now: hunk.range.start as usize..hunk.range.end as usize,
         result: match hunk.status {
-            // One in conflict was wanted too; where its text is back, it is taken.
-            HunkStatus::Accepted | HunkStatus::Conflicting => HunkResult::Taken,
+            HunkStatus::Accepted => HunkResult::Taken,
+            // Nobody has seen what it would do to a text that is back by now.
+            HunkStatus::Conflicting => HunkResult::Conflict,
             _ => HunkResult::Rejected,
         },
         edited: hunk.proposed_text.as_ref().map(|_| hunk.new_text.clone()),
@@ -384,9 +408,14 @@ pub(super) fn first_results(proposal: &Proposal, plan: &Plan) -> Vec<FileResult>
 }
 
 /// Rebases the accepted hunks of a file onto its text of today. Hunks that do not fit are marked, never forced.
-fn step(workspace: &Workspace, index: usize, file: &FilePlan, result: &mut FileResult) -> Option<Step> {
+fn step(
+    (workspace, reader): (&Workspace, &dyn Judge),
+    index: usize,
+    file: &FilePlan,
+    result: &mut FileResult,
+) -> Option<Step> {
     // One look at the document: what the person types after it is seen by its version.
-    let found = Now::of(workspace, file);
+    let found = Now::judged(workspace, file, reader);
     let (document, now) = (found.document().cloned(), found.text());
     let mut placed = Vec::new();
     let mut shift = 0isize;
@@ -412,6 +441,9 @@ fn step(workspace: &Workspace, index: usize, file: &FilePlan, result: &mut FileR
         }
     }
     let taken = result.hunks.iter().any(|hunk| hunk.result == HunkResult::Taken);
+    if let Some(whole) = &file.whole {
+        return (taken && !placed.is_empty()).then(|| whole::step(index, file, whole));
+    }
     let moves = file.move_to().is_some() && now.is_some();
     let changes_file = moves || file.mode.is_some() && now.is_some();
     if !taken || placed.is_empty() && !changes_file {
@@ -440,6 +472,8 @@ fn step(workspace: &Workspace, index: usize, file: &FilePlan, result: &mut FileR
         document,
         mode,
         then_mode: file.mode,
+        whole: None,
+        kept: None,
     })
 }
 
@@ -531,7 +565,7 @@ pub(super) async fn carry_out(scope: &Scope, steps: &Arc<Vec<Step>>) -> Result<(
 fn missing_folders(steps: &[Step]) -> Vec<PathBuf> {
     let mut missing: Vec<PathBuf> = steps
         .iter()
-        .filter(|step| step.then.is_some())
+        .filter(|step| step.then.is_some() || step.move_to.is_some())
         .map(|step| step.move_to.as_ref().unwrap_or(&step.path))
         .flat_map(|path| path.ancestors().skip(1).take_while(|folder| is_gone(folder)))
         .map(Path::to_owned)
@@ -556,6 +590,10 @@ pub(super) fn written_paths(steps: &[Step]) -> Vec<ChangedPath> {
     let mut paths = Vec::new();
     for step in steps.iter().filter(|step| step.document.is_none()) {
         match (&step.now, &step.then, &step.move_to) {
+            (_, None, Some(to)) if step.whole.is_some() => {
+                paths.push(changed(&step.path, ChangedKind::Deleted));
+                paths.push(changed(to, ChangedKind::Created));
+            }
             (_, None, _) => paths.push(changed(&step.path, ChangedKind::Deleted)),
             (Some(_), Some(_), Some(to)) => {
                 paths.push(changed(&step.path, ChangedKind::Deleted));

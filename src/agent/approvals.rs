@@ -1,11 +1,13 @@
 //! Questions about commands and permissions: asked on every surface there is, and silence never approves.
 
+use super::aside::aside;
 use super::open::{Ask, Open};
 use super::turn::{Turn, WaitsFor};
 use crate::ids::{ApprovalId, ThreadId};
 use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse};
 use crate::protocol::event::{ApprovalRequested, ApprovalResolved, EventKind};
 use crate::protocol::turn::InterruptedBy;
+use crate::shown;
 
 /// The open ones of a server.
 pub type Approvals = Open<Approval>;
@@ -51,6 +53,10 @@ impl Turn {
         if let Approval::Command(command) = &mut approval {
             command.risk = risk;
         }
+        approval.set_notes(look_alikes(&approval).await);
+        if self.cancel.is_cancelled() {
+            return None;
+        }
         let mut question = self.desk.approvals.open(approval.clone());
         let _waiting = self.waiting(WaitsFor::Approval);
         let mut asked = Asked {
@@ -73,6 +79,26 @@ impl Turn {
             self.stop(InterruptedBy::Person);
         }
         answer
+    }
+}
+
+/// What looks like something else in what a question asks. Looked for aside, since what is asked may be long.
+async fn look_alikes(approval: &Approval) -> Vec<String> {
+    let text = asked_text(approval);
+    aside(move || shown::alike::notes(&text)).await
+}
+
+/// The names, addresses and commands that a yes would cover.
+fn asked_text(approval: &Approval) -> String {
+    match approval {
+        Approval::Command(command) => format!("{} {}", command.command.join(" "), command.cwd.display()),
+        Approval::Permission(asked) => {
+            let paths = asked.folders.iter().chain(&asked.paths);
+            let paths = paths.map(|path| path.display().to_string());
+            let asks = asked.permissions.iter().map(ToString::to_string);
+            paths.chain(asks).collect::<Vec<_>>().join(" ")
+        }
+        Approval::Tool(tool) => format!("{} {} {}", tool.server, tool.tool, tool.arguments),
     }
 }
 
@@ -108,6 +134,7 @@ mod tests {
             item_id: "i".into(),
             agent: None,
             command: vec!["true".to_owned()],
+            display: "true".to_owned(),
             cwd: "/".into(),
             actions: Vec::new(),
             reason: "a test".to_owned(),
@@ -116,6 +143,7 @@ mod tests {
             risk: None,
             session_scope: "true".to_owned(),
             always_rule: None,
+            notes: Vec::new(),
             available_decisions: vec![ApprovalDecision::Accept],
         })
     }

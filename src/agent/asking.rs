@@ -4,7 +4,7 @@
 //! always, it is settled with it. The identical command is settled by any answer: a no holds for it too, and a yes for one
 //! run has had its run.
 
-use crate::exec::decide::Capability;
+use crate::exec::decide::{Capability, Planted};
 use crate::protocol::approval::ApprovalResponse;
 use crate::protocol::item::Confined;
 use std::path::PathBuf;
@@ -14,22 +14,37 @@ use tokio::sync::watch;
 /// The questions about commands of one answer.
 #[derive(Default)]
 pub struct Asking {
-    asked: Arc<Mutex<Vec<Asked>>>,
+    state: Arc<Mutex<State>>,
 }
 
-/// One command as it would run.
+#[derive(Default)]
+struct State {
+    asked: Vec<Asked>,
+    /// How many answers there were in the whole turn.
+    answers: Answers,
+}
+
+/// A point in the row of answers: what was decided at it knows of those before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Answers(u64);
+
+/// One command as it would run, with what its words come to on the disk as it is. An answer is about all of that: where
+/// links, repositories and programs have changed since, it is another question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     pub argv: Vec<String>,
     pub cwd: PathBuf,
     pub confined: Confined,
+    /// What a yes for the session covers: the reach of the command and the repository that it acts on.
+    pub scope: Capability,
+    /// The program in it that commands could have put there.
+    pub planted: Option<Planted>,
 }
 
 struct Asked {
     subject: Subject,
-    scope: Capability,
-    /// Absent while the question is open.
-    answer: Option<ApprovalResponse>,
+    /// Absent while the question is open. With it, when it came.
+    answer: Option<(ApprovalResponse, Answers)>,
     /// Closed with the question.
     open: watch::Receiver<()>,
 }
@@ -40,47 +55,56 @@ pub enum Entry {
     Ask(Ticket),
     /// Another is open that may settle it: look again when that is closed.
     Wait(watch::Receiver<()>),
+    /// Another was answered since it was decided on, which may settle it: look again.
+    LookAgain,
     /// The same command was asked about before in this answer.
     Answered(ApprovalResponse),
 }
 
 /// The right to ask. Dropped without an answer, the question counts as not asked.
 pub struct Ticket {
-    asked: Arc<Mutex<Vec<Asked>>>,
+    state: Arc<Mutex<State>>,
     subject: Subject,
     _open: watch::Sender<()>,
 }
 
-fn lock(asked: &Mutex<Vec<Asked>>) -> MutexGuard<'_, Vec<Asked>> {
-    asked.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Asking {
     /// Another answer of the model: what was said before is said.
     pub fn begin_answer(&self) {
-        lock(&self.asked).retain(|asked| asked.answer.is_none());
+        lock(&self.state).asked.retain(|asked| asked.answer.is_none());
     }
 
-    /// Whether a question is to be asked, and takes the right to.
-    pub fn enter(&self, subject: &Subject, scope: &Capability) -> Entry {
-        let mut asked = lock(&self.asked);
-        for before in asked.iter() {
+    /// How far the answers are, to be read before a command is decided on.
+    pub fn answers(&self) -> Answers {
+        lock(&self.state).answers
+    }
+
+    /// Whether a question is to be asked, and takes the right to. That there is one was decided with what the answers up
+    /// to `known` gave.
+    pub fn enter(&self, subject: &Subject, known: Answers) -> Entry {
+        let mut state = lock(&self.state);
+        for before in &state.asked {
             let identical = before.subject == *subject;
+            let related = identical || before.subject.scope.covers(&subject.scope);
             match &before.answer {
-                Some(answer) if identical => return Entry::Answered(answer.clone()),
-                None if identical || before.scope.covers(scope) => return Entry::Wait(before.open.clone()),
+                Some((_, at)) if related && *at > known => return Entry::LookAgain,
+                Some((answer, _)) if identical => return Entry::Answered(answer.clone()),
+                None if related => return Entry::Wait(before.open.clone()),
                 _ => {}
             }
         }
         let (sender, open) = watch::channel(());
-        asked.push(Asked {
+        state.asked.push(Asked {
             subject: subject.clone(),
-            scope: scope.clone(),
             answer: None,
             open,
         });
         Entry::Ask(Ticket {
-            asked: self.asked.clone(),
+            state: self.state.clone(),
             subject: subject.clone(),
             _open: sender,
         })
@@ -88,11 +112,13 @@ impl Asking {
 }
 
 impl Ticket {
-    /// The question is answered.
+    /// The question is answered, and what the answer gives is kept already.
     pub fn answered(self, answer: &ApprovalResponse) {
-        let mut asked = lock(&self.asked);
-        if let Some(own) = asked.iter_mut().find(|asked| asked.is_open(&self.subject)) {
-            own.answer = Some(answer.clone());
+        let mut state = lock(&self.state);
+        state.answers.0 += 1;
+        let at = state.answers;
+        if let Some(own) = state.asked.iter_mut().find(|asked| asked.is_open(&self.subject)) {
+            own.answer = Some((answer.clone(), at));
         }
     }
 }
@@ -105,30 +131,36 @@ impl Asked {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        lock(&self.asked).retain(|asked| !asked.is_open(&self.subject));
+        lock(&self.state).asked.retain(|asked| !asked.is_open(&self.subject));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exec::decide::Scene;
     use crate::protocol::approval::ApprovalDecision;
     use std::path::Path;
 
-    fn subject(text: &str) -> (Subject, Capability) {
+    fn subject(text: &str) -> Subject {
         let argv: Vec<String> = text.split(' ').map(str::to_owned).collect();
-        let scope = Capability::of(&argv, Path::new("/w"), Confined::Workspace, text.starts_with("rm"));
-        let subject = Subject {
+        let scope = Capability::of(
+            &argv,
+            Scene::at(Path::new("/w")),
+            Confined::Workspace,
+            text.starts_with("rm"),
+        );
+        Subject {
             argv,
             cwd: "/w".into(),
             confined: Confined::Workspace,
-        };
-        (subject, scope)
+            scope,
+            planted: None,
+        }
     }
 
     fn enter(asking: &Asking, text: &str) -> Entry {
-        let (subject, scope) = subject(text);
-        asking.enter(&subject, &scope)
+        asking.enter(&subject(text), asking.answers())
     }
 
     fn no() -> ApprovalResponse {
@@ -158,6 +190,55 @@ mod tests {
         assert!(matches!(enter(&asking, "cargo test b"), Entry::Ask(_)));
         asking.begin_answer();
         assert!(matches!(enter(&asking, "cargo test a"), Entry::Ask(_)));
+    }
+
+    #[test]
+    fn what_an_answer_gave_meanwhile_is_looked_at_before_anything_is_asked() {
+        let asking = Asking::default();
+        let known = asking.answers();
+        let Entry::Ask(ticket) = enter(&asking, "mkdir a") else {
+            panic!("the first asks")
+        };
+        ticket.answered(&no());
+        for text in ["mkdir a", "mkdir b"] {
+            assert!(
+                matches!(asking.enter(&subject(text), known), Entry::LookAgain),
+                "{text}"
+            );
+        }
+        assert!(matches!(asking.enter(&subject("touch a"), known), Entry::Ask(_)));
+        assert!(matches!(enter(&asking, "mkdir a"), Entry::Answered(_)));
+        assert!(matches!(enter(&asking, "mkdir b"), Entry::Ask(_)));
+    }
+
+    #[test]
+    fn the_same_words_in_another_world_are_another_question() {
+        let asking = Asking::default();
+        let before = subject("cp a d/b");
+        let Entry::Ask(ticket) = asking.enter(&before, asking.answers()) else {
+            panic!("the first asks")
+        };
+        ticket.answered(&no());
+        assert!(matches!(asking.enter(&before, asking.answers()), Entry::Answered(_)));
+        let planted = Subject {
+            planted: Some(Planted {
+                name: "cp".to_owned(),
+                path: "/w/bin/cp".into(),
+                others: Vec::new(),
+                is_in_path: true,
+            }),
+            ..before.clone()
+        };
+        let elsewhere = Subject {
+            scope: subject("cp a /etc/b").scope,
+            ..before
+        };
+        for other in [planted, elsewhere] {
+            assert!(
+                matches!(asking.enter(&other, asking.answers()), Entry::Ask(_)),
+                "{other:?}"
+            );
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use futures::FutureExt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::RwLock;
+use tokio::sync::{Mutex, RwLock};
 use tokio::task::JoinHandle;
 
 /// How long a tool may take to stop once the turn is stopped; then it is ended by force.
@@ -22,6 +22,8 @@ pub(super) struct Calls {
     started: Vec<Started>,
     /// Calls that only read share it; any other has it alone. Taken in call order.
     gate: Arc<RwLock<()>>,
+    /// Held by the call that decides whether to ask ahead of its turn. Taken in call order.
+    decisions: Arc<Mutex<()>>,
     /// So far nothing but looks and commands was called.
     only_commands: bool,
 }
@@ -40,6 +42,7 @@ impl Calls {
             turn,
             started: Vec::new(),
             gate: Arc::default(),
+            decisions: Arc::default(),
             only_commands: true,
         }
     }
@@ -73,7 +76,9 @@ impl Calls {
 
     /// Gives the call an id of its own, whatever the model sent.
     fn identify(&self, item: &mut ResponseItem) -> Call {
-        let taken = |id: &str| id.is_empty() || self.turn.with_history(|history| history.has_call(id));
+        let taken = |id: &str| {
+            id.is_empty() || self.turn.has_used(&id.into()) || self.turn.with_history(|history| history.has_call(id))
+        };
         let fresh = || format!("call_{}", uuid::Uuid::now_v7().simple());
         match item {
             ResponseItem::FunctionCall {
@@ -133,6 +138,10 @@ impl Calls {
         };
         self.only_commands &= tool.only_reads() || tool.asks_first();
         let asks_ahead = self.only_commands && tool.asks_first();
+        let place = match asks_ahead {
+            true => place.decides_after(self.decisions.clone().lock_owned()),
+            false => place,
+        };
         tokio::spawn(place.hold(async move {
             if !asks_ahead {
                 line::reached().await;

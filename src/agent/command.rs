@@ -1,23 +1,24 @@
 //! A command of the model: decided on, asked about, confined, run and shown; the same way for every tool that runs one.
 
+mod admit;
 mod ask;
+mod beside;
 mod permit;
 mod show;
 
+pub use beside::Beside;
 pub(super) use show::cut_middle;
 
+use super::aside::aside;
 use super::terminals::{self, Begun, Came};
 use super::turn::Turn;
 use super::{line, review, undo};
-use crate::exec::command;
-use crate::exec::decide::{self, Case, Escalation, SessionGrants, Verdict};
-use crate::exec::rules::Rules;
-use crate::exec::{self, CommandRequest, Confinement, ExecError, Finished};
+use crate::exec::{self, CommandRequest, Confinement, ExecError, Finished, command, decide};
 use crate::ids::ItemId;
 use crate::patch::recognise::{BARE_PATCH_ADVICE, Recognised, recognise};
 use crate::protocol::item::{CommandAction, Confined, ItemStatus};
 use crate::protocol::permission::Permission;
-use crate::protocol::settings::ApprovalPolicy;
+use crate::protocol::settings::{ApprovalPolicy, SandboxMode};
 use crate::tools::{CommandCall, TerminalStart, ToolError, ToolOutput};
 use ask::Asked;
 use std::collections::BTreeMap;
@@ -43,6 +44,10 @@ pub(super) struct Run<'a> {
     permissions: Vec<Permission>,
     /// What of it was given for this command alone.
     granted: OnceLock<Vec<Permission>>,
+    /// It is no command, but goes into a program that runs on, so confined; what comes of it cannot be told for certain.
+    typed: Option<Confined>,
+    /// The person was shown that this would run, which commands can change, and wants it run.
+    planted: OnceLock<Vec<PathBuf>>,
     how: How,
 }
 
@@ -56,7 +61,10 @@ pub(super) enum How {
 
 /// What came of a run.
 enum Ran {
-    Ended { finished: Finished, output: ToolOutput },
+    Ended {
+        finished: Box<Finished>,
+        output: ToolOutput,
+    },
     RunsOn(ToolOutput),
 }
 
@@ -87,12 +95,12 @@ pub(super) async fn run(turn: &Arc<Turn>, call: CommandCall, how: How) -> Result
         turn.may_change()?;
     }
     let escalated = call.escalated;
-    let mut run = match Run::of(turn, call.clone()) {
+    let mut run = match Run::of(turn, call.clone()).await {
         Ok(run) => run,
         Err(_) => {
             // A call before this one may be making the folder.
             line::reached().await;
-            Run::of(turn, call)?
+            Run::of(turn, call).await?
         }
     };
     run.how = how;
@@ -102,9 +110,10 @@ pub(super) async fn run(turn: &Arc<Turn>, call: CommandCall, how: How) -> Result
     }
 }
 
-fn working_folder(turn: &Turn, workdir: Option<&str>) -> Result<PathBuf, ToolError> {
+async fn working_folder(turn: &Turn, workdir: Option<&str>) -> Result<PathBuf, ToolError> {
     let cwd = crate::workspace::uri::clean(&turn.settings.cwd.join(workdir.unwrap_or_default()));
-    match std::fs::metadata(&cwd) {
+    let looked_at = cwd.clone();
+    match aside(move || std::fs::metadata(looked_at)).await {
         Ok(found) if found.is_dir() => Ok(cwd),
         Ok(_) => Err(ToolError::Answer(format!("workdir {} is not a folder.", cwd.display()))),
         Err(error) => Err(ToolError::Answer(format!(
@@ -116,13 +125,13 @@ fn working_folder(turn: &Turn, workdir: Option<&str>) -> Result<PathBuf, ToolErr
 
 impl<'a> Run<'a> {
     /// A command as the model wants it; an answer to the model where there is nothing to run, or nowhere to run it.
-    pub(super) fn of(turn: &'a Arc<Turn>, call: CommandCall) -> Result<Self, ToolError> {
+    pub(super) async fn of(turn: &'a Arc<Turn>, call: CommandCall) -> Result<Self, ToolError> {
         if call.argv.first().is_none_or(|program| program.trim().is_empty()) {
             return Err(ToolError::Answer(
                 "The command is empty. Give the program and its arguments.".to_owned(),
             ));
         }
-        let cwd = working_folder(turn, call.workdir.as_deref())?;
+        let cwd = working_folder(turn, call.workdir.as_deref()).await?;
         Ok(Self {
             turn,
             item_id: call.item_id,
@@ -133,75 +142,21 @@ impl<'a> Run<'a> {
             justification: call.justification,
             permissions: call.permissions,
             granted: OnceLock::new(),
+            typed: None,
+            planted: OnceLock::new(),
             how: How::ToEnd,
         })
     }
 
-    /// Decides on it and, where the verdict says so, asks. How it runs, or what the model is told since it does not.
-    pub(super) async fn admit(&self, escalated: bool) -> Result<Confined, ToolOutput> {
-        if !escalated && let Some(refused) = self.permit().await {
-            return Err(refused);
-        }
-        loop {
-            let (grants, rules) = self.standing();
-            let decided = decide::decide(&self.case(escalated, &grants, &rules));
-            if let Verdict::Run(Confined::Outside)
-            | Verdict::Ask {
-                confined: Confined::Outside,
-                ..
-            } = decided.verdict
-                && let Err(refused) = self.turn.may_change()
-            {
-                return Err(ToolOutput::not_done(refused.to_string()));
-            }
-            match decided.verdict {
-                Verdict::Refuse { reason } => return Err(ToolOutput::not_done(reason)),
-                Verdict::Run(confined) => return Ok(confined),
-                Verdict::Ask {
-                    reason,
-                    confined,
-                    scopes,
-                } => match self.ask(&self.item_id, reason, confined, &scopes).await {
-                    Asked::Yes => return Ok(confined),
-                    Asked::No(output) => return Err(output),
-                    Asked::LookAgain => {}
-                },
-            }
-        }
-    }
-
-    /// What the person has said yes to for the session, and the rules as they stand.
-    fn standing(&self) -> (SessionGrants, Arc<Rules>) {
-        let grants = self.turn.conversation.data().grants.clone();
-        (grants, self.turn.desk.rules(&self.turn.config))
-    }
-
-    fn case<'c>(&'c self, escalated: bool, grants: &'c SessionGrants, rules: &'c Rules) -> Case<'c> {
-        Case {
-            argv: &self.argv,
-            cwd: &self.cwd,
-            approval: self.turn.settings.approval_policy,
-            sandbox: &self.turn.settings.sandbox_policy,
-            escalation: escalated.then_some(Escalation {
-                justification: self.justification.as_deref(),
-            }),
-            grants,
-            rules,
+    /// The same for what goes into a program that runs on, so confined.
+    pub(super) fn typed(self, confined: Confined) -> Self {
+        Self {
+            typed: Some(confined),
+            ..self
         }
     }
 
     async fn perform(&self, confined: Confined) -> Result<ToolOutput, ToolError> {
-        tokio::select! {
-            () = line::reached() => {}
-            () = self.turn.cancel.cancelled() => {}
-        }
-        if self.turn.cancel.is_cancelled() {
-            return Ok(self.never_begun(confined));
-        }
-        self.save_first().await;
-        if self.turn.cancel.is_cancelled() {
-            return Ok(self.never_begun(confined));
-        }
         let (finished, output) = match self.execute(&self.item_id, confined).await {
             Ok(Ran::Ended { finished, output }) => (finished, output),
             Ok(Ran::RunsOn(output)) => return Ok(output),
@@ -217,25 +172,34 @@ impl<'a> Run<'a> {
         if self.turn.is_apart() {
             return None;
         }
-        if !matches!(
-            self.turn.settings.approval_policy,
-            ApprovalPolicy::OnFailure | ApprovalPolicy::Untrusted
-        ) {
+        let is_offered = match self.turn.settings.approval_policy {
+            ApprovalPolicy::OnFailure | ApprovalPolicy::Untrusted => true,
+            // No repository is made in the sandbox, and the model need not know that beforehand.
+            ApprovalPolicy::OnRequest => command::makes_a_repository(&self.argv),
+            ApprovalPolicy::Granular(kinds) => kinds.sandbox_approval && command::makes_a_repository(&self.argv),
+            ApprovalPolicy::Never => false,
+        };
+        if !is_offered {
             return None;
         }
         let id = ItemId::from(format!("{}-retry", self.item_id));
+        let mut allowed = None;
         loop {
-            let (grants, rules) = self.standing();
-            let (scopes, given) = decide::scopes_outside(&self.case(true, &grants, &rules));
-            if given {
+            let known = self.turn.asking.answers();
+            let (scopes, given) = self.look(true, false, decide::scopes_outside).await;
+            let subject = self.subject(Confined::Outside, &scopes);
+            if given || allowed.as_ref() == Some(&subject) {
+                if let Some(planted) = &subject.planted {
+                    self.wants_planted(planted);
+                }
                 break;
             }
             let reason = format!(
                 "It failed in the sandbox ({}). Run it again without the sandbox?",
                 denial.reason
             );
-            match self.ask(&id, reason, Confined::Outside, &scopes).await {
-                Asked::Yes => break,
+            match self.ask(&id, reason, &subject, &scopes, known).await {
+                Asked::Yes => allowed = Some(subject),
                 Asked::No(output) => return Some(output),
                 Asked::LookAgain => {}
             }
@@ -250,7 +214,7 @@ impl<'a> Run<'a> {
     async fn execute(&self, id: &ItemId, confined: Confined) -> Result<Ran, ExecError> {
         let turn = self.turn;
         self.begin(id, confined);
-        let confinement = self.confinement(confined);
+        let confinement = self.confinement(confined).await;
         // What was granted may let a command write where the policy does not.
         let writes = match confinement.writable_roots().is_empty() {
             false if confined == Confined::ReadOnly => Confined::Workspace,
@@ -260,6 +224,24 @@ impl<'a> Run<'a> {
         if let How::InTerminal(wish) = &self.how {
             exec::for_terminal(&mut env, &turn.config.environment, wish.tty);
         }
+        // Nothing that a command has put into a folder of `PATH`, or where programs load code from, leaves the sandbox by its name,
+        // nor by what is run there.
+        let leaves =
+            confined == Confined::Outside && turn.settings.sandbox_policy.mode() != SandboxMode::DangerFullAccess;
+        // What the person was shown and wants run is found where it was, and nothing else is.
+        let shown = self.planted.get().cloned().unwrap_or_default();
+        if leaves {
+            if env.contains_key("PATH") {
+                let found = env.clone();
+                let path = aside(move || exec::program::search_path_with(&found, &shown)).await;
+                env.insert("PATH".to_owned(), path);
+            }
+            // What the person's own policy sets is theirs.
+            let set = &turn.config.environment.set;
+            exec::program::drop_open_code_paths(&mut env, |name| set.contains_key(name));
+        }
+        let places = (confined != Confined::Outside).then(|| confinement.writable_roots().to_vec());
+        let wrote = exec::Wrote::default();
         let request = CommandRequest {
             argv: turn.desk.through_profile(&turn.config, &self.argv),
             argv0: None,
@@ -268,13 +250,16 @@ impl<'a> Run<'a> {
             confinement,
             timeout: Some(self.timeout),
             input: exec::Input::Nothing,
+            wrote: wrote.clone(),
         };
-        let watch = undo::watch(turn, &self.argv, writes).await;
+        let can_change = confined != Confined::Outside && writes != Confined::ReadOnly;
+        let _running = can_change.then(|| turn.desk.beside.enter(&self.argv));
+        let watch = undo::watch(turn, &self.argv, writes, undo::Doing { wrote, places }).await;
         if turn.cancel.is_cancelled() {
             // Stopped while the workspace was looked at.
             let finished = Finished::never_began(Duration::ZERO);
             turn.complete_item(self.finished_item(id, confined, &finished));
-            return Ok(self.ended(finished));
+            return Ok(self.ended(finished, confined));
         }
         if let How::InTerminal(wish) = &self.how {
             let begun = Begun {
@@ -285,7 +270,7 @@ impl<'a> Run<'a> {
                 wish,
                 request,
                 watch,
-                notes: self.unsaved().into_iter().collect(),
+                notes: self.notes(confined),
             };
             let item = |finished: &Finished, terminal: Option<u32>| match terminal {
                 Some(number) => self.background_item(id, confined, finished, number),
@@ -297,7 +282,7 @@ impl<'a> Run<'a> {
             }
             return Ok(match came? {
                 Came::Ended(finished, output) => {
-                    self.tell_weaker(&finished);
+                    self.tell_person(&finished);
                     Ran::Ended { finished, output }
                 }
                 Came::RunsOn(output) => Ran::RunsOn(output),
@@ -316,11 +301,12 @@ impl<'a> Run<'a> {
             Err(error) => self.not_run(id, confined, ItemStatus::Failed, &error.to_string()),
         }
         watch.finish().await;
-        result.map(|finished| self.ended(finished))
+        result.map(|finished| self.ended(finished, confined))
     }
 
-    /// Tells the person, once in a session, what the sandbox lacks here.
-    fn tell_weaker(&self, finished: &Finished) {
+    /// Tells the person what became of files that may be theirs and, once in a session, what the sandbox lacks here.
+    fn tell_person(&self, finished: &Finished) {
+        finished.left.iter().for_each(|left| self.turn.warn(left.clone()));
         if let Some(what) = &finished.weaker
             && !std::mem::replace(&mut self.turn.conversation.data().told_weaker, true)
         {
@@ -330,25 +316,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn ended(&self, finished: Finished) -> Ran {
-        self.tell_weaker(&finished);
+    fn ended(&self, finished: Finished, confined: Confined) -> Ran {
+        self.tell_person(&finished);
         Ran::Ended {
-            output: self.output(&finished),
-            finished,
-        }
-    }
-
-    /// Commands see the disk: documents that the agent changed are saved first, through the editor.
-    async fn save_first(&self) {
-        let thread = &self.turn.conversation.id;
-        let unsaved = self.turn.desk.unsaved(thread);
-        let changed = self.turn.desk.proposals.changed_by_agent(thread, &unsaved);
-        if changed.is_empty() {
-            return;
-        }
-        tokio::select! {
-            () = self.turn.desk.editor.save(thread.clone(), changed) => {}
-            () = self.turn.cancel.cancelled() => {}
+            output: self.output(&finished, confined),
+            finished: Box::new(finished),
         }
     }
 }

@@ -126,7 +126,7 @@ fn read(turn: &Turn, input: &Input, since: u64) -> Told {
         let path = turn.settings.cwd.join(path);
         let refused = reader.check(&path).map_err(|refused| refused.in_short());
         let read = || {
-            image::read(&path)
+            image::read(&path, &reader)
                 .map(|image| image.url)
                 .map_err(|error| error.to_string())
         };

@@ -6,11 +6,11 @@ use super::pending::Input;
 use super::prompt::Environment;
 use super::realtime::Voice;
 use super::reviewer::Reviews;
-use super::servers::ThreadServers;
+use super::servers::{AllowedTools, ThreadServers};
 use super::stream::{Listening, Stream};
 use super::witness::Witness;
 use crate::exec::decide::SessionGrants;
-use crate::ids::{ThreadId, TurnId};
+use crate::ids::{ItemId, ThreadId, TurnId};
 use crate::model::item::ResponseItem;
 use crate::protocol::agent::SubAgent;
 use crate::protocol::config::ConfigWarning;
@@ -22,7 +22,7 @@ use crate::protocol::turn::{EditorContext, Metadata, Turn};
 use crate::store::{Recorder, RolloutItem};
 use crate::tools::Tool;
 use serde_json::Value;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio_util::task::TaskTracker;
@@ -97,8 +97,8 @@ pub struct Data {
     pub granted_roots: Vec<PathBuf>,
     /// Narrow grants for the rest of the session.
     pub permissions: Vec<Permission>,
-    /// Tools of servers that the person allowed for the rest of the session: server and tool.
-    pub allowed_tools: BTreeSet<(String, String)>,
+    /// What the person has said yes to of tools of servers.
+    pub allowed_tools: AllowedTools,
     /// What the model was last told of its surroundings.
     pub environment: Option<Environment>,
     /// The mode that it was told of.
@@ -109,6 +109,9 @@ pub struct Data {
     pub told_edits: u64,
     /// The turns so far, for clients that read a live thread.
     pub turns: Vec<Turn>,
+    /// Items that were shown and are in no turn, since what they came from broke off or was rolled back. No other gets their
+    /// ids.
+    pub withdrawn: HashSet<ItemId>,
     /// The person's first words.
     pub preview: String,
     pub updated_at_ms: i64,
@@ -168,12 +171,13 @@ impl Conversation {
             grants: SessionGrants::default(),
             granted_roots: Vec::new(),
             permissions: Vec::new(),
-            allowed_tools: BTreeSet::new(),
+            allowed_tools: AllowedTools::default(),
             environment: None,
             instructions: Known::default(),
             mode: Mode::default(),
             told_edits: 0,
             turns: Vec::new(),
+            withdrawn: HashSet::new(),
             preview: String::new(),
             updated_at_ms: super::now_ms(),
             told_no_snapshot: false,

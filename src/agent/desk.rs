@@ -1,6 +1,7 @@
 //! What all threads of a server share.
 
 use super::approvals::Approvals;
+use super::command::Beside;
 use super::contributors::Contributors;
 use super::editor::Editor;
 use super::proposals::Proposals;
@@ -10,7 +11,7 @@ use super::review::Findings;
 use super::servers::Elicitations;
 use super::subagents::Agents;
 use super::terminals::Terminals;
-use super::undo::Persons;
+use super::undo::{Persons, Writers};
 use crate::account::Account;
 use crate::config::Config;
 use crate::exec::rules::{self, Rules};
@@ -25,7 +26,7 @@ use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::RwLock;
 use tokio_util::task::TaskTracker;
 
@@ -40,6 +41,8 @@ pub struct Desk {
     pub contributors: Contributors,
     /// Commands that run on beside the conversations.
     pub terminals: Terminals,
+    /// Commands that run in a sandbox now.
+    pub beside: Beside,
     pub tools: Registry,
     /// The tool servers of all threads.
     pub servers: Shelf,
@@ -60,6 +63,8 @@ pub struct Desk {
     pub user_agent: String,
     /// Steps that run to their end whatever becomes of the turn that began them.
     pub steps: TaskTracker,
+    /// That the notifier cannot be started was shown once.
+    pub notifier_problem_shown: AtomicBool,
     /// The file of what the person typed.
     pub typed: Typed,
     /// How often the editor has told of a change of instruction files.
@@ -74,6 +79,8 @@ pub struct Desk {
     pub changing: Arc<RwLock<()>>,
     /// What the person's own commands change while commands of the agent run.
     pub persons: Persons,
+    /// What the agent's commands write.
+    pub writers: Writers,
     /// Where threads come from: the client's name, or `cli`.
     pub source: String,
 }
@@ -101,6 +108,18 @@ impl Desk {
             .iter()
             .filter_map(|document| document.path().map(PathBuf::from))
             .collect()
+    }
+
+    /// A command that runs in a sandbox now, of whatever conversation, and can change files meanwhile.
+    pub fn changes_meanwhile(&self) -> Option<String> {
+        let in_terminal = || {
+            let running = self.terminals.running(None);
+            running
+                .iter()
+                .find(|entry| entry.changes_inside())
+                .map(|entry| entry.command.clone())
+        };
+        self.beside.first().or_else(in_terminal)
     }
 
     /// The person's shell.

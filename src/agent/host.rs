@@ -10,6 +10,7 @@ use crate::config::permissions::is_built_in;
 use crate::config::provider::WireApi;
 use crate::exec::Confinement;
 use crate::ids::ItemId;
+use crate::mcp::Server;
 use crate::model::catalogue;
 use crate::model::item::ToolSpec;
 use crate::protocol::event::{EventKind, PlanUpdated};
@@ -40,9 +41,7 @@ impl Host for Arc<Turn> {
     }
 
     fn reading(&self) -> Reading {
-        let reader = self.reader();
-        let answer = |refused: permissions::Refused| ToolError::Answer(refused.to_string());
-        Arc::new(move |path| reader.check(path).map_err(answer))
+        Arc::new(self.reader())
     }
 
     fn look_at(&self, path: &Path) -> BoxFuture<'_, ()> {
@@ -145,6 +144,22 @@ impl Host for Arc<Turn> {
                 }
             }
             servers::call(self, call).await
+        })
+    }
+
+    fn may_read_resource(
+        &self,
+        item_id: ItemId,
+        server: Arc<Server>,
+        uri: String,
+    ) -> BoxFuture<'_, Result<(), ToolError>> {
+        Box::pin(async move {
+            if self.is_apart() && !server.settings.trust_annotations {
+                return Err(ToolError::Answer(
+                    "Nothing was read: a review only reads what a tool server has listed.".to_owned(),
+                ));
+            }
+            servers::may_read(self, item_id, server, uri).await
         })
     }
 
@@ -307,6 +322,8 @@ impl Turn {
             granted,
             walls: walls.flatten(),
             unreadable: self.unreadable(),
+            protected: self.config.protected.clone(),
+            unprotected: self.config.unprotected.clone(),
         }
     }
 
@@ -318,6 +335,7 @@ impl Turn {
             workspace: self.workspace.clone(),
             cwd: self.settings.cwd.clone(),
             confinement: self.patch_confinement(),
+            reader: Arc::new(self.reader()),
         }
     }
 }

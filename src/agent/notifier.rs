@@ -14,6 +14,7 @@ use crate::protocol::turn::TurnStatus;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Characters of an answer that the editor is told.
 const TOLD: usize = 200;
@@ -111,7 +112,12 @@ impl Follower {
             Some(json) => {
                 let mut argv = self.program.clone();
                 argv.push(json);
-                exec::start_and_forget(argv, &self.cwd, &self.desk.env);
+                if let Err(problem) = exec::start_and_forget(&argv, &self.desk.env)
+                    && !self.desk.notifier_problem_shown.swap(true, Ordering::Relaxed)
+                {
+                    let message = format!("Countersign cannot start the program of `notify` in config.toml: {problem}");
+                    self.desk.editor.tell(message);
+                }
             }
             None => tracing::warn!("the notifier was not told: the notification cannot be put into an argument"),
         }

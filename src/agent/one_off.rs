@@ -1,7 +1,8 @@
 //! One command beside all conversations, for the client: in the sandbox, with the environment of every other command, and
 //! without a trace in any thread.
 
-use super::{Agent, AgentError, permissions};
+use super::aside::aside;
+use super::{Agent, AgentError, permissions, scratch};
 use crate::exec::{self, CommandRequest, Finished, Input, Stream};
 use crate::protocol::command::CommandExecParams;
 use std::collections::BTreeMap;
@@ -19,8 +20,13 @@ pub struct OneOff {
 }
 
 impl OneOff {
-    /// Puts together what is run, by the configuration as it stands.
-    pub fn new(agent: &Agent, params: &CommandExecParams) -> Result<Self, AgentError> {
+    /// Puts together what is run, by the configuration as it stands, where looking at the disk holds up nobody.
+    pub async fn prepare(agent: &Agent, params: CommandExecParams) -> Result<Self, AgentError> {
+        let agent = agent.clone();
+        aside(move || Self::new(&agent, &params)).await
+    }
+
+    fn new(agent: &Agent, params: &CommandExecParams) -> Result<Self, AgentError> {
         if params.command.first().is_none_or(|program| program.trim().is_empty()) {
             return Err(AgentError::EmptyCommand);
         }
@@ -30,6 +36,7 @@ impl OneOff {
             ));
         }
         let base = agent.default_folder();
+        scratch::make(&agent.desk().home, &base)?;
         let config = agent.load_config(Some(&base), None)?.config;
         let confinement = permissions::one_off(
             agent.desk(),
@@ -56,6 +63,7 @@ impl OneOff {
                     .stdin
                     .clone()
                     .map_or(Input::Nothing, |text| Input::Bytes(text.into_bytes())),
+                wrote: exec::Wrote::default(),
             },
         })
     }

@@ -3,23 +3,29 @@
 //! and the reading tools all ask here.
 
 mod ask;
+mod second_names;
 mod wanted;
 
 pub use ask::{Asked, Given};
 
 use super::AgentError;
+use super::aside::aside;
 use super::desk::Desk;
+use super::scratch;
 use super::turn::Turn;
 use crate::config::Config;
 use crate::config::permissions::{Access, Profile, Subject, is_built_in};
 use crate::exec::profile::{Place, half_written, private_folder, secrets};
-use crate::exec::{Closed, Confinement, rules};
+use crate::exec::{Closed, Confinement, decide, rules};
 use crate::protocol::item::Confined;
 use crate::protocol::permission::{Permission, PermissionProfile, PermissionProfilesResult};
 use crate::protocol::settings::{Mode, SandboxPolicy, ThreadSettings};
-use crate::workspace::Kept;
+use crate::store::proposals::Bounds;
+use crate::workspace::{Judge, Kept, Opened};
+use second_names::SecondNames;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The profile that settings name, or the one that says what their policy says.
 pub fn profile(config: &Config, settings: &ThreadSettings) -> Profile {
@@ -68,7 +74,7 @@ pub fn one_off(
         },
     };
     let place = place(desk, cwd, &desk.workspace.roots());
-    Ok(confine(desk, config, &profile, &place))
+    Ok(confine(desk, config, &profile, &place).within(config.bounds))
 }
 
 pub(super) fn both() -> AgentError {
@@ -122,14 +128,81 @@ fn confine(desk: &Desk, config: &Config, profile: &Profile, place: &Place) -> Co
     let confinement = profile.realise(place);
     match confinement.is_outside() {
         true => confinement,
-        false => close(confinement, desk, config, profile, place),
+        false => {
+            // A profile of the person's own says itself which hosts it lets be reached.
+            let says_nothing = profile.id.is_empty() || is_built_in(&profile.id);
+            let writes = !confinement.writable_roots().is_empty();
+            let hosts = config.network_hosts.iter().filter(|_| says_nothing && writes);
+            let hosts: Vec<Permission> = hosts
+                .map(|(host, port)| Permission::Host {
+                    host: host.clone(),
+                    port: *port,
+                })
+                .collect();
+            let work: Vec<PathBuf> = place.runtime_roots.iter().chain([&place.cwd]).cloned().collect();
+            let tmpdir = place.tmpdir.as_deref();
+            let confinement = confinement.with(&hosts).requesting(&config.requests, &desk.env);
+            close(confinement, desk, config, profile, place).keeping_later(
+                &config.protected,
+                &config.unprotected,
+                &work,
+                (tmpdir, place.home.as_deref()),
+            )
+        }
     }
 }
 
 fn close(confinement: Confinement, desk: &Desk, config: &Config, profile: &Profile, place: &Place) -> Confinement {
-    confinement
+    let (home, open) = own_home(desk, profile, place);
+    let confinement = confinement
         .unreadable(&config.unreadable, place)
         .without(&kept_from_all(desk, config, profile, place))
+        .without_all_but(&home, &open);
+    match usual_home(desk, profile, place) {
+        Some((usual, open)) => confinement.without_all_but(&usual, &open),
+        None => confinement,
+    }
+}
+
+/// Countersign's own folder in its usual place, where this server has another: what was said to others is in there.
+fn usual_home(desk: &Desk, profile: &Profile, place: &Place) -> Option<(PathBuf, Vec<PathBuf>)> {
+    let usual = fs::canonicalize(place.home.as_ref()?.join(".countersign")).ok()?;
+    let own = fs::canonicalize(&desk.home).unwrap_or_else(|_| desk.home.clone());
+    if own.starts_with(&usual) {
+        return None;
+    }
+    let named = named(profile, place).into_iter();
+    let named = named.filter_map(|path| fs::canonicalize(path).ok());
+    let open = named
+        .filter(|path| path.starts_with(&usual) && *path != usual)
+        .collect();
+    Some((usual, open))
+}
+
+/// Countersign's own folder, where the conversations of all projects lie, what was typed, logs and proposals, and what is open in it
+/// for work: the scratch folder that the work is in, and what the person's profile names. All else is closed, whatever the
+/// folders of the work are, so that what comes to lie in it is closed too.
+fn own_home(desk: &Desk, profile: &Profile, place: &Place) -> (PathBuf, Vec<PathBuf>) {
+    let home = fs::canonicalize(&desk.home).unwrap_or_else(|_| desk.home.clone());
+    let own_roots = profile.own_roots(place.home.as_deref());
+    let named = named(profile, place).into_iter().chain(own_roots);
+    let named = named.filter_map(|path| fs::canonicalize(path).ok());
+    let cwd = fs::canonicalize(&place.cwd).ok();
+    let scratch = cwd.and_then(|cwd| scratch::around(&home, &cwd));
+    let open = named.filter(|path| path.starts_with(&home) && *path != home);
+    let open = open.chain(scratch).collect();
+    (home, open)
+}
+
+/// The places that a profile opens by their names.
+fn named(profile: &Profile, place: &Place) -> Vec<PathBuf> {
+    let open = profile.filesystem.iter().filter(|(_, access)| **access != Access::Deny);
+    let open = open.filter_map(|(subject, _)| match subject {
+        Subject::Path(path) => Some(path.clone()),
+        Subject::Home(below) => Some(place.home.as_ref()?.join(below)),
+        _ => None,
+    });
+    open.collect()
 }
 
 /// Where keys lie. What the profile opens by its name stays open, and so does the workspace, wherever it is.
@@ -139,12 +212,7 @@ fn kept_from_all(desk: &Desk, config: &Config, profile: &Profile, place: &Place)
     if !config.unreadable_defaults {
         return own;
     }
-    let named = profile.filesystem.iter().filter(|(_, access)| **access != Access::Deny);
-    let named = named.filter_map(|(subject, _)| match subject {
-        Subject::Path(path) => Some(path.clone()),
-        Subject::Home(below) => Some(place.home.as_ref()?.join(below)),
-        _ => None,
-    });
+    let named = named(profile, place).into_iter();
     let named: Vec<PathBuf> = named.filter_map(|path| fs::canonicalize(path).ok()).collect();
     let work = place.runtime_roots.iter().chain([&place.cwd]);
     let work: Vec<PathBuf> = work.filter_map(|path| fs::canonicalize(path).ok()).collect();
@@ -169,20 +237,36 @@ fn own_credentials(desk: &Desk) -> Vec<PathBuf> {
 /// What is kept from whoever reads for the model: closed by the policy, or by a `.countersignignore`. Holds for one call.
 pub struct Reader {
     closed: Closed,
+    second_names: SecondNames,
     kept: Kept,
+    /// What of Countersign's own folder the model is shown anyway: the person's instructions, by their real places.
+    instructions: Vec<PathBuf>,
 }
 
+/// The person's instructions in Countersign's own folder.
+const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "AGENTS.override.md"];
+
 impl Reader {
-    fn new(closed: Closed) -> Self {
+    fn new(desk: &Desk, closed: Closed) -> Self {
+        let home = fs::canonicalize(&desk.home).unwrap_or_else(|_| desk.home.clone());
         Self {
             closed,
             kept: Kept::default(),
+            instructions: INSTRUCTIONS.map(|name| home.join(name)).to_vec(),
+            second_names: SecondNames::of(home),
         }
+    }
+
+    /// Whether it is one of the person's instructions, and no link to something else.
+    fn is_instruction(&self, path: &Path) -> bool {
+        let real = fs::canonicalize(path);
+        real.is_ok_and(|real| self.instructions.contains(&real) && is_only_name(&real))
     }
 
     /// Whether a file or folder may be read.
     pub fn check(&self, path: &Path) -> Result<(), Refused> {
-        if !self.closed.may_read(path) {
+        let is_closed = !self.closed.may_read(path) || self.second_names.closes(path);
+        if is_closed && !self.is_instruction(path) {
             return Err(Refused::Closed(path.to_owned()));
         }
         match self.kept.by(path) {
@@ -197,13 +281,56 @@ impl Reader {
     pub fn may_read(&self, path: &Path) -> bool {
         self.check(path).is_ok()
     }
+
+    /// Whether what is open, which was opened as `name`, may be read.
+    pub fn check_opened(&self, name: &Path, opened: &Opened) -> Result<(), Refused> {
+        let (place, found) = (opened.place(), opened.metadata());
+        let is_closed = !self.closed.may_read_opened(place, found) || self.second_names.closes_opened(place, found);
+        let is_instruction = || self.instructions.iter().any(|known| known == place) && has_one_name(found);
+        if is_closed && !is_instruction() {
+            return Err(Refused::Closed(name.to_owned()));
+        }
+        match self.kept.by_place(place, found.is_dir()) {
+            None => Ok(()),
+            Some(by) => Err(Refused::Kept {
+                path: name.to_owned(),
+                by,
+            }),
+        }
+    }
+}
+
+impl Judge for Reader {
+    fn path(&self, path: &Path) -> Result<(), String> {
+        self.check(path).map_err(|refused| refused.to_string())
+    }
+
+    fn opened(&self, name: &Path, opened: &Opened) -> Result<(), String> {
+        self.check_opened(name, opened).map_err(|refused| refused.to_string())
+    }
+}
+
+/// Whether a file has this name only: a second one may be that of a secret.
+fn is_only_name(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| has_one_name(&found))
+}
+
+#[cfg(unix)]
+fn has_one_name(found: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    found.is_file() && found.nlink() == 1
+}
+
+#[cfg(not(unix))]
+fn has_one_name(found: &fs::Metadata) -> bool {
+    found.is_file()
 }
 
 /// Why something is not read for the model, in words for the model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error(
-        "{} is closed: credentials or other secrets of the person's are kept there, or their settings say so. Work without it, or \
+        "{} is closed: credentials, conversations or other secrets of the person's are kept there, or their settings say so. Work without it, or \
          ask for it with request_permissions if the task is about it.",
         .0.display()
     )]
@@ -236,7 +363,15 @@ impl Refused {
 /// Who reads in a folder outside of any thread's turn: instruction files among others.
 pub(super) fn reader_in(desk: &Desk, config: &Config, profile: &Profile, cwd: &Path) -> Reader {
     let place = place(desk, cwd, &desk.workspace.roots());
-    Reader::new(reading(desk, config, profile, &place).closed())
+    Reader::new(desk, reading(desk, config, profile, &place).closed())
+}
+
+/// Who reads for a change that waited while no turn ran: what its bounds close is closed, and Countersign's own folder.
+pub(super) fn reader_within(desk: &Desk, bounds: &Bounds) -> Reader {
+    let home = fs::canonicalize(&desk.home).unwrap_or_else(|_| desk.home.clone());
+    let cwd = fs::canonicalize(&bounds.cwd).ok();
+    let open: Vec<PathBuf> = cwd.and_then(|cwd| scratch::around(&home, &cwd)).into_iter().collect();
+    Reader::new(desk, bounds.confinement().without_all_but(&home, &open).closed())
 }
 
 /// Which of these paths are kept from the model of a thread, with the reasons: for who shows it files beside its turns' own
@@ -249,7 +384,7 @@ pub(super) fn refused(desk: &Desk, config: &Config, settings: &ThreadSettings, p
 /// As `confine`, for who only reads: also where commands run without a sandbox, tools do not read keys.
 fn reading(desk: &Desk, config: &Config, profile: &Profile, place: &Place) -> Confinement {
     let confinement = match profile.is_unrestricted() {
-        true => Profile::of_policy(&SandboxPolicy::ReadOnly { network_access: true }).for_reading(place),
+        true => Profile::of_policy(&SandboxPolicy::ReadOnly { network_access: false }).for_reading(place),
         false => profile.for_reading(place),
     };
     close(confinement, desk, config, profile, place).without(&own_credentials(desk))
@@ -263,9 +398,14 @@ impl Turn {
     /// What a run of this turn may touch, with what the person has granted.
     pub fn confinement(&self, confined: Confined) -> Confinement {
         if confined == Confined::Outside {
-            return Confinement::outside();
+            return Confinement::outside().within(self.config.bounds);
         }
-        let confinement = confine(&self.desk, &self.config, &self.profile, &self.place());
+        if confined == Confined::ReadOnly && self.profile.is_unrestricted() {
+            // Where commands run without a sandbox, one that only reads has one all the same.
+            let reading = reading(&self.desk, &self.config, &self.profile, &self.place());
+            return reading.within(self.config.bounds);
+        }
+        let confinement = confine(&self.desk, &self.config, &self.profile, &self.place()).within(self.config.bounds);
         let confinement = match confined {
             // What only reads stays so; a folder that was opened counts for patches then.
             Confined::ReadOnly => confinement,
@@ -281,15 +421,33 @@ impl Turn {
         }
     }
 
+    /// The same, found out where looking at the disk holds up nothing.
+    pub async fn confinement_aside(self: &Arc<Self>, confined: Confined) -> Confinement {
+        let turn = self.clone();
+        aside(move || turn.confinement(confined)).await
+    }
+
     /// What tools of this turn may not read.
     pub fn closed(&self) -> Closed {
         let reading = reading(&self.desk, &self.config, &self.profile, &self.place());
         reading.with(&self.granted()).closed()
     }
 
+    /// What a run of this turn outside of the sandbox needs a yes of its own for.
+    pub fn kept(&self) -> decide::Kept {
+        let home = home_of(&self.desk);
+        decide::Kept::new(
+            self.closed(),
+            &self.config.protected,
+            &self.config.unprotected,
+            home.as_deref(),
+        )
+        .within(&self.settings.cwd)
+    }
+
     /// Who reads for the model in this turn.
     pub fn reader(&self) -> Reader {
-        Reader::new(self.closed())
+        Reader::new(&self.desk, self.closed())
     }
 
     /// Narrow grants that hold now: for the turn, for the session, for always. Nothing was granted to a turn that only
@@ -302,6 +460,12 @@ impl Turn {
         granted.extend(self.conversation.data().permissions.iter().cloned());
         granted.extend(self.permissions().iter().cloned());
         granted
+    }
+
+    /// Whether a real path lies in Countersign's own folder and is closed to this turn, also where nothing is there yet.
+    pub(super) fn is_closed_own(&self, real: &Path) -> bool {
+        let (home, open) = own_home(&self.desk, &self.profile, &self.place());
+        real.starts_with(&home) && !open.iter().any(|part| real.starts_with(part))
     }
 
     /// Places that are kept from patches, too.
@@ -328,7 +492,7 @@ async fn keep_standing(desk: &Desk, cwd: &Path, permissions: &[Permission]) -> R
             .map(|one| rules::add_permission(&home, Some(&cwd), one));
         written.try_for_each(|one| one.map(drop).map_err(|error| error.to_string()))
     };
-    tokio::task::spawn_blocking(write)
+    super::aside::begin(write)
         .await
         .unwrap_or_else(|error| Err(format!("writing it broke off ({error})")))
 }

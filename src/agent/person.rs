@@ -8,11 +8,12 @@ use super::command::cut_middle;
 use super::pending::Beside;
 use super::prompt;
 use super::turn::Turn;
-use crate::exec::{self, CommandRequest, Confinement, ExecError, Finished, Input};
+use crate::exec::{self, CommandRequest, ExecError, Finished, Input};
 use crate::ids::ItemId;
 use crate::model::item::ResponseItem;
 use crate::protocol::item::{CommandAction, CommandSource, Confined, ItemStatus, ThreadItem, UserInput};
 use crate::protocol::settings::SandboxMode;
+use crate::shown::envelope;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -130,10 +131,7 @@ async fn run(turn: &Arc<Turn>, command: &OwnCommand) {
         () = turn.opened.cancelled() => {}
     }
     turn.start_item(command.item(turn, ItemStatus::InProgress));
-    let confinement = match confined(turn) {
-        Confined::Outside => Confinement::outside(),
-        inside => turn.confinement(inside),
-    };
+    let confinement = turn.confinement_aside(confined(turn)).await;
     let request = CommandRequest {
         argv: exec::shell::login(&turn.desk.env, &command.script),
         argv0: None,
@@ -142,6 +140,7 @@ async fn run(turn: &Arc<Turn>, command: &OwnCommand) {
         confinement,
         timeout: Some(command.timeout),
         input: Input::Nothing,
+        wrote: exec::Wrote::default(),
     };
     let doing = turn.desk.persons.begin(turn).await;
     let mut live = Live::default();
@@ -264,16 +263,20 @@ fn told(item: &ThreadItem) -> Option<ResponseItem> {
         CommandSource::Agent => "The person points at this command that you ran, and sends you again what it said.",
     };
     let code = exit_code.map_or_else(|| "none".to_owned(), |code| code.to_string());
-    let note = reason.as_deref().map(|reason| format!("\n<note>{reason}</note>"));
+    let inside = |text: &str| envelope::inside_of(text, &["command", "cwd", "exitcode", "note", "output"]);
+    let note = reason
+        .as_deref()
+        .map(|reason| format!("\n<note>{}</note>", inside(reason)));
     let output = cut_middle(aggregated_output.as_deref().unwrap_or_default(), SENT_OUTPUT);
     Some(prompt::message(
         "user",
         format!(
-            "<user_command>\n{who}\n<command>{command}</command>\n<cwd>{}</cwd>\n<exit_code>{code}</exit_code>{}\n<output>\n\
+            "<user_command>\n{who}\n<command>{}</command>\n<cwd>{}</cwd>\n<exit_code>{code}</exit_code>{}\n<output>\n\
              {}\n</output>\n</user_command>",
-            cwd.display(),
+            inside(command),
+            inside(&cwd.display().to_string()),
             note.unwrap_or_default(),
-            output.trim_end_matches('\n')
+            inside(output.trim_end_matches('\n'))
         ),
     ))
 }

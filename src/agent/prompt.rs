@@ -8,6 +8,7 @@ use crate::config::permissions::is_built_in;
 use crate::model::item::{ContentPart, ResponseItem};
 use crate::protocol::item::UserInput;
 use crate::protocol::settings::{Personality, SandboxPolicy, ThreadSettings};
+use crate::shown;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -147,7 +148,15 @@ impl Environment {
     fn tagged<'a>(lines: impl Iterator<Item = &'a (String, String)>) -> ResponseItem {
         let mut text = ENVIRONMENT_START.to_owned();
         for (name, value) in lines {
-            let _ = writeln!(text, "  <{name}>{value}</{name}>");
+            let value = match shown::hides(value) {
+                true => shown::exact(value),
+                false => value.clone(),
+            };
+            let _ = writeln!(
+                text,
+                "  <{name}>{}</{name}>",
+                shown::envelope::inside_of(&value, &[name.as_str()])
+            );
         }
         text.push_str(ENVIRONMENT_END);
         message("user", text)

@@ -30,7 +30,7 @@ use crate::store::proposals::{Bounds, Note, Shelf};
 use crate::workspace::{Document, Workspace, uri};
 use entry::{Entry, open_for_decision};
 use placing::{Now, Place, places_now};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,6 +67,49 @@ struct State {
     notes: BTreeMap<ThreadId, Vec<Note>>,
     /// A task follows what the person types.
     following: bool,
+    /// Looks at files that were begun.
+    looks: u64,
+}
+
+/// A look at the files of one proposal. Files are read while nothing is held, so one look can be overtaken by another.
+struct Look {
+    /// Later ones have higher numbers.
+    number: u64,
+    id: ProposalId,
+    plan: Arc<Plan>,
+    workspace: Workspace,
+}
+
+/// What a look has found, by the number of the file.
+struct Looked {
+    look: Look,
+    found: Vec<(usize, Now)>,
+}
+
+impl Look {
+    /// Reads the files, as far as `read` does.
+    fn take(self, read: impl Fn(usize, &Workspace, &FilePlan) -> Option<Now>) -> Looked {
+        let files = self.plan.files.iter().enumerate();
+        let found = files.filter_map(|(index, file)| Some((index, read(index, &self.workspace, file)?)));
+        Looked {
+            found: found.collect(),
+            look: self,
+        }
+    }
+}
+
+impl Looked {
+    /// Puts hunks where they were found, unless somebody who looked later was faster, or the file has another name by now.
+    fn place<'s>(&self, state: &'s mut State) -> Option<&'s mut Entry> {
+        let entry = state.entries.get_mut(&self.look.id)?;
+        for (index, now) in &self.found {
+            let (then, today) = (&self.look.plan.files[*index], &entry.plan.files[*index]);
+            if then.path == today.path {
+                entry.place(*index, now, self.look.number);
+            }
+        }
+        Some(entry)
+    }
 }
 
 /// What the person decided, for the turn that waits.
@@ -150,7 +193,10 @@ impl Proposals {
             entry.waiter = Some(waiter);
             entry.bounds = bounds;
             desk.look(&mut entry);
-            desk.insert(entry);
+            if !desk.insert(entry) {
+                // Its turn was ended by force meanwhile.
+                return;
+            }
             desk.hold(&id);
             if is_small {
                 desk.save(&id);
@@ -175,12 +221,16 @@ impl Proposals {
     fn look(&self, entry: &mut Entry) {
         for index in 0..entry.plan.files.len() {
             let now = Now::of(&self.seen_by(&entry.proposal), &entry.plan.files[index]);
-            entry.place(index, &now);
+            entry.place(index, &now, 0);
         }
     }
 
-    fn insert(&self, entry: Entry) {
+    /// False for one that nobody waits for any more: it would stay for ever. A server that stops keeps it for the next one.
+    fn insert(&self, entry: Entry) -> bool {
         let mut state = self.lock();
+        if entry.waiter.as_ref().is_some_and(oneshot::Sender::is_closed) && !self.is_stopping() {
+            return false;
+        }
         state.entries.insert(entry.proposal.id.clone(), entry);
         let settled: Vec<_> = state
             .entries
@@ -191,6 +241,7 @@ impl Proposals {
         for old in settled.iter().take(settled.len().saturating_sub(KEPT)) {
             state.entries.remove(old);
         }
+        true
     }
 
     /// Tells of a new proposal, and settles what it takes the place of.
@@ -289,6 +340,7 @@ impl Proposals {
             base_version: document.as_ref().map(|document| document.version),
             version: document.map(|document| document.version),
             mode: file.mode,
+            not_text: file.whole.as_ref().map(|whole| crate::shown::line(&whole.to_string())),
             // Large, and the same in every event: who wants them reads the proposal.
             before: None,
             after: None,
@@ -300,28 +352,41 @@ impl Proposals {
 
     /// Looks at the files of waiting proposals, without holding anything up meanwhile, and puts their hunks in place.
     fn refresh(&self, which: impl Fn(&Entry) -> bool) {
-        let found: Vec<_> = {
-            let state = self.lock();
-            let waiting = state
-                .entries
-                .iter()
-                .filter(|(_, entry)| entry.is_waiting() && which(entry));
-            waiting
-                .map(|(id, entry)| (id.clone(), entry.plan.clone(), self.seen_by(&entry.proposal)))
-                .collect()
-        };
-        for (id, plan, workspace) in found {
-            let files: Vec<Now> = plan.files.iter().map(|file| Now::of(&workspace, file)).collect();
-            if let Some(entry) = self.lock().entries.get_mut(&id) {
-                for (index, now) in files.iter().enumerate() {
-                    entry.place(index, now);
-                }
-            }
+        for look in self.looks(which) {
+            look.take(|_, workspace, file| Some(Now::of(workspace, file)))
+                .place(&mut self.lock());
         }
+    }
+
+    /// Looks at waiting proposals that are about to be taken.
+    fn looks(&self, which: impl Fn(&Entry) -> bool) -> Vec<Look> {
+        let mut state = self.lock();
+        state.looks += 1;
+        let number = state.looks;
+        let waiting = state
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.is_waiting() && which(entry));
+        let look = |(id, entry): (&ProposalId, &Entry)| Look {
+            number,
+            id: id.clone(),
+            plan: entry.plan.clone(),
+            workspace: self.seen_by(&entry.proposal),
+        };
+        waiting.map(look).collect()
     }
 
     /// One proposal with its texts, its hunks placed in today's text. Reads its files.
     pub fn read(&self, id: &ProposalId) -> Result<Proposal, ProposalError> {
+        self.read_fitting(id).map(|(proposal, _)| proposal)
+    }
+
+    /// The same, with the hunks that its texts show: those that wait and fit into the very texts that come along. One that is in
+    /// the text already, or does not fit, is not seen in them.
+    ///
+    /// # Errors
+    /// There is no such proposal.
+    pub fn read_fitting(&self, id: &ProposalId) -> Result<(Proposal, BTreeSet<HunkId>), ProposalError> {
         self.refresh(|entry| entry.proposal.id == *id);
         let (mut proposal, made, plan) = {
             let state = self.lock();
@@ -330,17 +395,33 @@ impl Proposals {
             (Proposal::clone(&entry.proposal), entry.made.clone(), entry.plan.clone())
         };
         let workspace = self.seen_by(&proposal);
+        let mut fitting = BTreeSet::new();
         for ((file, made), planned) in proposal.files.iter_mut().zip(&made.files).zip(&plan.files) {
             file.before.clone_from(&made.before);
             file.after.clone_from(&made.after);
             let now = Now::of(&workspace, planned);
-            file.result = match proposal.status.is_waiting() {
-                true => result(file, planned, &now),
-                false => now.text(),
-            };
+            file.result = now.text();
+            if proposal.status.is_waiting() {
+                // The file may be another one already than it was when the hunks were placed.
+                let places = places_now(planned, &now);
+                file.result = result(file, planned, &now, &places);
+                for (hunk, place) in file.hunks.iter_mut().zip(places) {
+                    let lines = match &place {
+                        Place::Fits(lines) => Some(line_range(lines)),
+                        Place::There(_) | Place::Conflict { .. } => None,
+                    };
+                    entry::follow(hunk, place);
+                    if let Some(lines) = lines {
+                        hunk.range = lines;
+                        if hunk.status == HunkStatus::Pending {
+                            fitting.insert(hunk.id.clone());
+                        }
+                    }
+                }
+            }
             file.current = now.text();
         }
-        Ok(proposal)
+        Ok((proposal, fitting))
     }
 
     /// The proposals that wait, or all, oldest first. Reads the files of those that wait.
@@ -359,35 +440,81 @@ impl Proposals {
     /// The waiting proposals that change this document, with its hunks placed in today's text. Looks at no other
     /// file, and copies nothing: cheap enough for every code action request.
     pub fn on_document(&self, path: &Path, uri: &str) -> Vec<Arc<Proposal>> {
-        let document = self.shared.workspace.document_by_uri(uri);
+        let is_it = |file: &ProposalFile| file.path == path || file.uri == uri;
+        let (here, number): (Vec<_>, u64) = {
+            let mut state = self.lock();
+            state.looks += 1;
+            let number = state.looks;
+            let shown = state
+                .entries
+                .iter()
+                .filter(|(_, entry)| entry.is_waiting() && entry.shown);
+            let here = shown
+                .filter_map(|(id, entry)| {
+                    let index = entry.proposal.files.iter().position(is_it)?;
+                    Some((id.clone(), index, entry.plan.clone()))
+                })
+                .collect();
+            (here, number)
+        };
         let mut found = Vec::new();
-        let mut state = self.lock();
-        for entry in state.entries.values_mut() {
-            if !entry.is_waiting() || !entry.shown {
-                continue;
+        for (id, index, plan) in here {
+            // Looked at while nothing is held: the disk may be slow.
+            let now = match self.shared.workspace.document_by_uri(uri) {
+                // What is deleted or moved as it is is no matter of what the document shows.
+                Some(document) if plan.files[index].whole.is_none() => Now::Open(document),
+                _ => Now::of(&self.shared.workspace, &plan.files[index]),
+            };
+            if let Some(entry) = self.lock().entries.get_mut(&id).filter(|entry| entry.is_waiting()) {
+                entry.place(index, &now, number);
+                found.push(entry.proposal.clone());
             }
-            let is_it = |file: &ProposalFile| file.path == path || file.uri == uri;
-            let Some(index) = entry.proposal.files.iter().position(is_it) else {
-                continue;
-            };
-            let now = match &document {
-                Some(document) => Now::Open(document.clone()),
-                None => Now::of(&self.shared.workspace, &entry.plan.files[index]),
-            };
-            entry.place(index, &now);
-            found.push(entry.proposal.clone());
         }
         found
     }
 
     /// Takes the person's word on some hunks. Wakes the turn once none is left to decide; what is in conflict when the
-    /// whole is accepted is left out. Reads the files.
+    /// whole is accepted is left out. What is accepted without being named was said to fit, or it waits on. Reads the files.
     ///
     /// # Errors
     /// The proposal does not wait any more, has no such hunk or file, or a hunk in conflict was to be accepted by name.
     pub fn decide(&self, params: &ProposalDecideParams) -> Result<Proposal, ProposalError> {
-        let id = &params.proposal_id;
-        self.change(id, |entry| entry.decide(params))
+        self.change(&params.proposal_id, |entry| entry.decide(params, None))
+    }
+
+    /// The same, where only hunks may be accepted that `is_shown` is true for. It is asked for those that fit as the files are
+    /// now.
+    ///
+    /// # Errors
+    /// As of [`Self::decide`], or one was not shown; nothing is decided then.
+    pub fn decide_shown(
+        &self,
+        params: &ProposalDecideParams,
+        is_shown: impl Fn(&HunkId) -> bool,
+    ) -> Result<Proposal, ProposalError> {
+        self.change(&params.proposal_id, |entry| entry.decide(params, Some(&is_shown)))
+    }
+
+    /// Takes a yes to what a question showed: of these hunks those that wait and still fit, and no other. Reads the files.
+    ///
+    /// # Errors
+    /// The proposal does not wait any more.
+    pub fn accept_shown(&self, id: &ProposalId, shown: &BTreeSet<HunkId>) -> Result<Proposal, ProposalError> {
+        self.change(id, |entry| {
+            entry.accept_shown(shown);
+            Ok(())
+        })
+    }
+
+    /// Ends the waiting for what nobody will decide: it is not taken, and is said to be. Reads the files.
+    ///
+    /// # Errors
+    /// The proposal does not wait any more.
+    pub fn leave_out(&self, id: &ProposalId) -> Result<Proposal, ProposalError> {
+        self.change(id, |entry| {
+            entry.leave_out();
+            Ok(())
+        })
     }
 
     /// Changes what a hunk would put into its file. It waits again, whatever was decided on it. Reads the files.
@@ -414,15 +541,23 @@ impl Proposals {
             let entry = state.entries.get_mut(id).filter(|entry| entry.shown);
             let entry = entry.ok_or_else(|| ProposalError::Unknown(id.clone()))?;
             open_for_decision(entry, id)?;
-            change(entry)?;
-            // What was forgotten is looked at again.
-            for index in 0..entry.plan.files.len() {
-                if !entry.placings[index].is_known() {
-                    let now = Now::of(&self.seen_by(&entry.proposal), &entry.plan.files[index]);
-                    entry.place(index, &now);
-                }
+            if let Err(error) = change(entry) {
+                // So that it can be shown as it is, and decided then.
+                entry.tell_moves();
+                return Err(error);
             }
-            entry.publish()
+            let is_known = entry.placings.iter().all(placing::Placing::is_known);
+            is_known.then(|| entry.publish())
+        };
+        let proposal = match proposal {
+            Some(proposal) => proposal,
+            // What was forgotten is looked at again, while nothing is held: the disk may be slow.
+            None => {
+                self.refresh(|entry| entry.proposal.id == *id);
+                let mut state = self.lock();
+                let entry = state.entries.get_mut(id);
+                entry.ok_or_else(|| ProposalError::Unknown(id.clone()))?.publish()
+            }
         };
         self.save_later(id);
         Ok(proposal)
@@ -590,6 +725,8 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
+        // Before anything is looked at: one that is only about to be registered is seen to be nobody's then.
+        self.decided.close();
         if self.desk.is_stopping() {
             return;
         }
@@ -626,13 +763,12 @@ pub fn places(file: &FilePlan, now: Option<&str>) -> Vec<Option<Range<usize>>> {
 }
 
 /// Today's text with every hunk that fits and is not rejected.
-fn result(file: &ProposalFile, planned: &FilePlan, now: &Now) -> Option<String> {
-    let places = places_now(planned, now);
+fn result(file: &ProposalFile, planned: &FilePlan, now: &Now, places: &[Place]) -> Option<String> {
     let hunks = file.hunks.iter().zip(&planned.hunks).zip(places);
     let fitting: Vec<_> = hunks
         .filter(|((hunk, _), _)| hunk.status != HunkStatus::Rejected)
         .filter_map(|((_, planned), place)| match place {
-            Place::Fits(range) => Some((range, planned.new_text.clone())),
+            Place::Fits(range) => Some((range.clone(), planned.new_text.clone())),
             Place::There(_) | Place::Conflict { .. } => None,
         })
         .collect();

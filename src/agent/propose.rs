@@ -7,18 +7,19 @@ pub(super) mod report;
 
 use super::apply::{self, HunkResult, Outcome, Scope};
 use super::aside::aside;
+use super::permissions::Reader;
 use super::proposals::{Decided, Origin, Proposals, Waiting};
 use super::turn::{Turn, WaitsFor};
-use crate::exec::Closed;
 use crate::ids::{HunkId, ItemId, ProposalId};
-use crate::patch::files::{self, DiskFiles, FileText, Files};
+use crate::patch::files::{self, DiskFiles, FileText, Files, JudgedFiles, ReadError, Whole};
+use crate::patch::hunk::with_hunks;
 use crate::patch::parse::parse;
 use crate::patch::plan::error::PlanError;
 use crate::patch::plan::{FilePlan, Plan, plan};
-use crate::protocol::item::{FileChange, ItemStatus, ThreadItem};
+use crate::protocol::item::{FileChange, FileChangeKind, ItemStatus, ThreadItem};
 use crate::protocol::proposal::{HunkStatus, ProposalStatus};
 use crate::tools::{ToolError, ToolOutput};
-use crate::workspace::Workspace;
+use crate::workspace::{Document, Workspace};
 use check::check;
 use place::Place;
 use report::report;
@@ -29,23 +30,51 @@ use std::sync::Arc;
 /// The workspace view as a snapshot to plan against.
 struct View<'a> {
     workspace: &'a Workspace,
-    /// What may not be read: not by a patch either, whose failure would tell of it.
-    closed: &'a Closed,
+    /// What may be read: no more by a patch, whose failure would tell of it.
+    reader: &'a Reader,
+}
+
+impl View<'_> {
+    fn document(&self, path: &Path) -> Result<Option<Document>, ReadError> {
+        let document = self.workspace.judged_document(path, self.reader);
+        document.map_err(|error| files::refused(error.to_string()))
+    }
+
+    fn may_read(&self, path: &Path) -> Result<(), ReadError> {
+        let checked = self.reader.check(path);
+        checked.map_err(|refused| files::refused(refused.in_short()))
+    }
 }
 
 impl Files for View<'_> {
-    fn read(&self, path: &Path) -> Result<Option<FileText>, files::ReadError> {
-        if !self.closed.may_read(path) {
-            let words = "credentials or other secrets are kept there, or the person's settings close it";
-            return Err(files::ReadError::Io(std::io::Error::new(
-                std::io::ErrorKind::PermissionDenied,
-                words,
-            )));
+    fn read(&self, path: &Path) -> Result<Option<FileText>, ReadError> {
+        self.may_read(path)?;
+        // Also where what it leads to is open: that has a name of its own.
+        if let Some(Whole::Link { target }) = DiskFiles.whole_link(path) {
+            let link = path.to_owned();
+            return Err(ReadError::Link { link, target });
         }
-        match self.workspace.document(path) {
+        match self.document(path)? {
             Some(document) => Ok(Some(FileText { text: document.text() })),
-            None => DiskFiles.read(path),
+            None => JudgedFiles(self.reader)
+                .read(path)?
+                .map(|file| files::without_nul(file.text))
+                .transpose(),
         }
+    }
+
+    fn whole(&self, path: &Path) -> Result<Option<Whole>, ReadError> {
+        self.may_read(path)?;
+        let own = |document: &Document| document.path() == Some(path);
+        let document = self.workspace.document(path).filter(own);
+        match JudgedFiles(self.reader).whole(path)? {
+            Some(_) if document.as_ref().is_some_and(Document::differs_from_disk) => Err(ReadError::Unsaved),
+            found => Ok(found),
+        }
+    }
+
+    fn is_open(&self, path: &Path) -> bool {
+        self.workspace.document(path).is_some()
     }
 
     fn real(&self, path: &Path) -> std::path::PathBuf {
@@ -63,9 +92,9 @@ impl Files for View<'_> {
 
 /// Those that may be read: the editor is not asked for the others either.
 fn readable(turn: &Turn, paths: impl Iterator<Item = std::path::PathBuf>) -> Vec<std::path::PathBuf> {
-    let closed = turn.closed();
+    let reader = turn.reader();
     let clean = paths.map(|path| crate::workspace::uri::clean(&path));
-    clean.filter(|path| closed.may_read(path)).collect()
+    clean.filter(|path| reader.may_read(path)).collect()
 }
 
 pub(super) async fn run(
@@ -83,10 +112,10 @@ pub(super) async fn run(
     let (workspace, cwd) = (turn.workspace.clone(), turn.settings.cwd.clone());
     let reading = turn.clone();
     let plan = move || {
-        let closed = reading.closed();
+        let reader = reading.reader();
         let view = View {
             workspace: &workspace,
-            closed: &closed,
+            reader: &reader,
         };
         let planned = plan(&parsed, &base, &view)?;
         let changes = changes(&planned, &cwd);
@@ -108,6 +137,7 @@ pub(super) async fn run(
         item_id: item_id.clone(),
         proposal_id: ProposalId::fresh(),
         changes,
+        applied: None,
         auto_approved: nobody_asked,
     };
     let proposal_id = &shown.proposal_id;
@@ -179,6 +209,8 @@ struct Shown {
     item_id: ItemId,
     proposal_id: ProposalId,
     changes: Vec<FileChange>,
+    /// What of them was made, once that is known to be less.
+    applied: Option<Vec<FileChange>>,
     auto_approved: bool,
 }
 
@@ -188,6 +220,7 @@ impl Shown {
             id: self.item_id.clone(),
             proposal_id: Some(self.proposal_id.clone()),
             changes: self.changes.clone(),
+            applied: self.applied.clone(),
             auto_approved: self.auto_approved,
             status,
             outcome,
@@ -198,7 +231,7 @@ impl Shown {
 /// Applies what was decided, says what became of it, and settles the proposal.
 async fn carry_out(
     turn: Arc<Turn>,
-    shown: Shown,
+    mut shown: Shown,
     waiting: Waiting,
     decided: Decided,
     places: Arc<Vec<Place>>,
@@ -227,6 +260,9 @@ async fn carry_out(
     for warning in warnings(&scope, &outcome) {
         turn.warn(warning);
     }
+    if let Some((_, plan)) = proposals.decided(&waiting.id) {
+        shown.applied = applied(&plan, &outcome, &turn.settings.cwd);
+    }
     turn.complete_item(shown.item(status, Some(report.clone())));
     if let Some(aftermath) = outcome.aftermath {
         let conversation = turn.conversation.clone();
@@ -252,6 +288,42 @@ fn changes(plan: &Plan, cwd: &Path) -> Vec<FileChange> {
             diff: file.unified_diff(cwd),
         })
         .collect()
+}
+
+/// What of a plan was made: its files with the hunks that were taken, as the person had them. Nothing where that is all of it.
+fn applied(plan: &Plan, outcome: &Outcome, cwd: &Path) -> Option<Vec<FileChange>> {
+    let is_taken = |hunk: &apply::HunkOutcome| hunk.result == HunkResult::Taken && hunk.edited.is_none();
+    let all = outcome.files.iter().flat_map(|file| &file.hunks).all(is_taken);
+    if all || outcome.status != ProposalStatus::Applied {
+        return None;
+    }
+    let made = plan.files.iter().filter_map(|file| {
+        let result = outcome.files.iter().find(|result| result.path == file.path)?;
+        let taken: Vec<_> = result
+            .hunks
+            .iter()
+            .map(|hunk| hunk.result == HunkResult::Taken)
+            .collect();
+        if !taken.contains(&true) {
+            return None;
+        }
+        let mut made = file.clone();
+        for (hunk, result) in made.hunks.iter_mut().zip(&result.hunks) {
+            if let Some(edited) = &result.edited {
+                hunk.new_text.clone_from(edited);
+            }
+        }
+        if made.whole.is_none() && made.kind != FileChangeKind::Delete {
+            let before = made.before.as_deref().unwrap_or_default();
+            made.after = Some(with_hunks(before, &made.hunks, &taken));
+        }
+        Some(FileChange {
+            path: made.path.clone(),
+            kind: made.kind.clone(),
+            diff: made.unified_diff(cwd),
+        })
+    });
+    Some(made.collect())
 }
 
 pub(super) fn hunk_statuses(outcome: &Outcome) -> BTreeMap<HunkId, HunkStatus> {

@@ -5,7 +5,7 @@ use super::turn::Turn;
 use crate::account::{CommandLogin, Terms};
 use crate::config::{Config, Helper, provider::Provider as Settings};
 use crate::model::credential::Credential;
-use crate::model::{ModelClient, ModelError, catalogue, local};
+use crate::model::{ErrorKind, ModelClient, ModelError, catalogue, local};
 use crate::protocol::model::Model;
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
@@ -284,7 +284,7 @@ pub async fn offered(config: Arc<Config>, id: String, current: String, desk: Arc
 async fn first_model(client: &ModelClient, provider: &Settings) -> Result<String, Unresolved> {
     let models = catalogue::list_remote(client)
         .await
-        .map_err(|error| Unresolved::Provider(error, Box::new(provider.clone())))?;
+        .map_err(|error| unlisted(error, provider))?;
     let none = || {
         Unresolved::Final(TurnError {
             message: format!(
@@ -297,4 +297,58 @@ async fn first_model(client: &ModelClient, provider: &Settings) -> Result<String
         })
     };
     models.into_iter().next().map(|model| model.id).ok_or_else(none)
+}
+
+/// What it means that a provider's list of models could not be had.
+fn unlisted(error: ModelError, provider: &Settings) -> Unresolved {
+    match error.kind {
+        // Not every provider has one; all that is asked of others is in the configuration.
+        ErrorKind::Http {
+            status: status @ (404 | 405 | 501),
+            ..
+        } => Unresolved::Final(TurnError {
+            message: format!(
+                "{} ({}) lists no models: it answered with status {status}. Set `model` in config.toml to one that it has. If \
+                 that does not help, check `base_url` there.",
+                provider.name, error.endpoint.url
+            ),
+            kind: TurnErrorKind::ModelNotFound,
+            http_status: Some(status),
+            actions: Vec::new(),
+        }),
+        _ => Unresolved::Provider(error, Box::new(provider.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::error::Endpoint;
+
+    /// A provider that has no list is told from one that is not there.
+    #[test]
+    fn where_no_models_are_listed_the_advice_is_to_name_one() {
+        for (status, expected) in [(404, true), (405, true), (501, true), (500, false), (400, false)] {
+            let error = ModelError {
+                kind: ErrorKind::Http {
+                    status,
+                    message: String::new(),
+                    request_id: None,
+                    retry_after: None,
+                },
+                endpoint: Arc::new(Endpoint {
+                    name: "Acme".into(),
+                    url: "https://acme.example/v1".into(),
+                }),
+            };
+            let provider = Settings {
+                name: "Acme".into(),
+                ..Settings::default()
+            };
+            let told = unlisted(error, &provider).into_error();
+            let is_told = told.message.contains("lists no models") && told.message.contains("Set `model`");
+            assert_eq!(is_told, expected, "{}", told.message);
+            assert_eq!(told.http_status, Some(status), "{}", told.message);
+        }
+    }
 }

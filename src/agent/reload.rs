@@ -1,5 +1,6 @@
 //! The configuration as threads that are live have it: taken up anew when the person has changed it.
 
+use super::aside::aside;
 use super::thread::ThreadHandle;
 use super::{Agent, AgentError};
 use crate::config::{self, ConfigError, Loaded};
@@ -24,6 +25,12 @@ fn stays(error: &dyn std::fmt::Display) -> String {
 }
 
 impl Agent {
+    /// The person's file as it is now. Found aside, since it looks at the disk.
+    async fn stamp(&self) -> Stamp {
+        let home = self.desk().home.clone();
+        aside(move || Stamp::of(&home)).await
+    }
+
     /// Reads the configuration again for one live thread, or all; their next turns take it up. What is wrong in it is told in
     /// each thread, and given here.
     ///
@@ -36,12 +43,31 @@ impl Agent {
             None => self.live(),
         };
         let mut last = self.shared.config_stamp.lock().await;
-        let stamp = Stamp::of(&self.desk().home);
+        let stamp = self.stamp().await;
         let (warnings, trouble) = self.reload(&threads).await?;
         if thread.is_none() {
             *last = stamp;
         }
         trouble.map_or(Ok(warnings), |error| Err(error.into()))
+    }
+
+    /// Has a thread go on with further overrides beside those that it has, from its next turn on.
+    ///
+    /// # Errors
+    /// One of them may not be set by a request, or the person's file cannot be used.
+    pub async fn add_overrides(
+        &self,
+        thread: &ThreadHandle,
+        more: serde_json::Map<String, serde_json::Value>,
+    ) -> Result<(), AgentError> {
+        let agent = self.clone();
+        let (cwd, mut overrides) = (thread.settings().cwd, thread.config().overrides.clone());
+        overrides.extend(more);
+        let place = cwd.clone();
+        let load = move || agent.load_config(Some(&place), Some(&overrides));
+        let loaded = super::aside::aside(load).await?;
+        super::servers::want(thread.conversation(), &loaded.config, &cwd);
+        thread.take_up(loaded).await
     }
 
     /// One thread that cannot follow holds no other back.
@@ -73,7 +99,7 @@ impl Agent {
     pub async fn follow_config(&self, thread: &ThreadHandle) {
         // Held until all have it, so that no turn begins beside this with what was.
         let mut last = self.shared.config_stamp.lock().await;
-        let stamp = Stamp::of(&self.desk().home);
+        let stamp = self.stamp().await;
         if *last == stamp {
             return;
         }

@@ -4,6 +4,7 @@ use super::apply::{self, HunkResult, Outcome, Scope};
 use super::aside::aside;
 use super::conversation::Conversation;
 use super::desk::Desk;
+use super::permissions;
 use super::prompt;
 use super::proposals::{Adopted, Decided, Proposals, Waiting};
 use super::propose::report::report;
@@ -127,6 +128,7 @@ async fn carry_out(shared: Arc<Shared>, waiting: Waiting, thread_id: ThreadId, b
                 workspace: desk.workspace.seen_by(&thread_id),
                 cwd: bounds.cwd.clone(),
                 confinement: bounds.confinement(),
+                reader: Arc::new(permissions::reader_within(desk, &bounds)),
             };
             let outcome = match closed(&scope, id, &decided).await {
                 Some(closed) => closed,
@@ -229,9 +231,10 @@ fn note(id: &ProposalId, thread_id: &ThreadId, words: &str) -> Note {
         proposal_id: id.clone(),
         thread_id: thread_id.clone(),
         text: format!(
-            "{}\nA patch of yours still waited for the person when the server ended. What has become of it since:\n{words}\n\
+            "{}\nA patch of yours still waited for the person when the server ended. What has become of it since:\n{}\n\
              </countersign_proposal>",
-            opening(id)
+            opening(id),
+            crate::shown::envelope::inside(words)
         ),
     }
 }

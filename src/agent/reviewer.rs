@@ -363,6 +363,7 @@ fn action_of(approval: &Approval) -> GuardianAction {
     match approval {
         Approval::Command(command) => GuardianAction::Command {
             command: command.command.clone(),
+            display: command.display.clone(),
             cwd: command.cwd.clone(),
             confined: command.confined,
             reason: command.reason.clone(),

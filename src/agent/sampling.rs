@@ -20,6 +20,7 @@ use crate::protocol::item::{ItemStatus, ThreadItem};
 use crate::protocol::model::TokenUsage;
 use crate::protocol::turn::{TurnError, TurnErrorKind, TurnKind};
 use crate::store::{RolloutItem, TurnContextRecord};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Rounds of one turn. A model that calls tools without end is stopped here.
@@ -178,7 +179,10 @@ async fn round(turn: &Arc<Turn>) -> Result<bool, Broken> {
         let mut calls = Calls::new(turn.clone());
         let said_before = said(turn);
         let outcome = attempt(turn, &mut calls).await;
-        let broken_off = turn.close_streamed();
+        let broken_off = turn.streamed();
+        if outcome.is_ok() {
+            turn.close_streamed();
+        }
         // An attempt that brought nothing takes nothing back of what the person saw before.
         if !broken_off.is_empty() || said(turn) > said_before {
             partial = broken_off;
@@ -224,13 +228,15 @@ pub(super) async fn again(turn: &Turn, retry: &mut Retry, broken: Broken) -> Opt
     }
 }
 
-/// Tells the person that the request is sent again, and waits until then. False if the turn is stopped meanwhile.
+/// Tells the person that the request is sent again, and waits until then. What has come of an answer to it is withdrawn: it
+/// is said again. False if the turn is stopped meanwhile.
 pub(super) async fn wait_to_retry(turn: &Turn, wait: Wait, error: &ModelError) -> bool {
+    turn.withdraw_streamed();
     turn.publish(EventKind::TurnRetrying(TurnRetrying {
         attempt: wait.attempt,
         limit: wait.limit,
         delay_ms: u64::try_from(wait.delay.as_millis()).unwrap_or(u64::MAX),
-        message: error.turn_error().message,
+        message: error.message_of_retry(),
     }));
     tokio::select! {
         biased;
@@ -239,8 +245,20 @@ pub(super) async fn wait_to_retry(turn: &Turn, wait: Wait, error: &ModelError) -
     }
 }
 
-/// What was said of a message that no attempt brings to its end is part of the conversation all the same.
+/// What was said of a message that no attempt brings to its end is part of the conversation all the same: the person sees
+/// what the model knows of it, also where it was withdrawn for an attempt that brought nothing.
 fn keep_partial(turn: &Turn, texts: Vec<String>) {
+    let is_shown = turn.streamed() == texts;
+    turn.close_streamed();
+    if !is_shown && !turn.is_apart() {
+        for text in &texts {
+            turn.complete_item(ThreadItem::AgentMessage {
+                id: ItemId::fresh(),
+                text: text.clone(),
+                partial: true,
+            });
+        }
+    }
     turn.say(texts.into_iter().map(ResponseItem::assistant));
 }
 
@@ -363,6 +381,8 @@ async fn attempt(turn: &Arc<Turn>, calls: &mut Calls) -> Result<(), Broken> {
         calls,
         text_size: 0,
         has_limits: false,
+        ids: HashMap::new(),
+        thoughts: Vec::new(),
     };
     let usage = answer.hear(&mut stream).await?;
     if let Some(usage) = usage {
@@ -382,6 +402,11 @@ struct Answer<'a> {
     text_size: usize,
     /// The provider said something of the account's allowance.
     has_limits: bool,
+    /// Under which ids the provider's items are known here.
+    ids: HashMap<String, String>,
+    /// Thoughts that are done, and what they led to is not. Where that never comes they are thought again, and no model is to
+    /// find them twice, nor without what follows.
+    thoughts: Vec<ResponseItem>,
 }
 
 impl Answer<'_> {
@@ -395,7 +420,10 @@ impl Answer<'_> {
                 event = stream.next() => event,
             };
             match event {
-                Some(Ok(ModelEvent::Completed { usage, .. })) => return Ok(usage),
+                Some(Ok(ModelEvent::Completed { usage, .. })) => {
+                    turn.say(self.thoughts.drain(..));
+                    return Ok(usage);
+                }
                 Some(Ok(event)) => self.take(event).await?,
                 Some(Err(error)) => return Err(error.into()),
                 None => {
@@ -408,7 +436,8 @@ impl Answer<'_> {
 
     async fn take(&mut self, event: ModelEvent) -> Result<(), Broken> {
         match event {
-            ModelEvent::ItemAdded(item) => {
+            ModelEvent::ItemAdded(mut item) => {
+                self.rename(&mut item);
                 if let Some(item) = self.shown(&item, false) {
                     self.turn.start_item(item);
                 }
@@ -422,7 +451,7 @@ impl Answer<'_> {
                 if self.turn.is_apart() {
                     return Ok(());
                 }
-                let id = ItemId::from(item_id);
+                let id = ItemId::from(self.own_id(item_id));
                 if !self.turn.is_open(&id) {
                     self.turn.start_item(ThreadItem::AgentMessage {
                         id: id.clone(),
@@ -438,7 +467,10 @@ impl Answer<'_> {
             ModelEvent::ReasoningDelta { item_id, index, delta } if self.turn.config.show_raw_agent_reasoning => {
                 self.reasoning(item_id, index, &delta, true)?;
             }
-            ModelEvent::ItemDone(item) => self.done(item).await,
+            ModelEvent::ItemDone(mut item) => {
+                self.rename(&mut item);
+                self.done(item).await;
+            }
             _ => {}
         }
         Ok(())
@@ -446,7 +478,7 @@ impl Answer<'_> {
 
     fn reasoning(&mut self, item_id: String, index: u32, delta: &str, raw: bool) -> Result<(), Broken> {
         self.count(delta)?;
-        let id = ItemId::from(item_id);
+        let id = ItemId::from(self.own_id(item_id));
         if !self.turn.is_open(&id) {
             self.turn.start_item(ThreadItem::Reasoning {
                 id: id.clone(),
@@ -456,6 +488,28 @@ impl Answer<'_> {
         }
         self.turn.reasoning_delta(&id, index, delta, raw);
         Ok(())
+    }
+
+    /// The id under which an item of the provider's is known here: its own, unless something else had that before. A request
+    /// that is sent again is answered with the same ids by some.
+    fn own_id(&mut self, wanted: String) -> String {
+        let own = self.ids.entry(wanted).or_insert_with_key(|wanted| {
+            let is_taken = self.turn.has_used(&ItemId::from(wanted.clone()));
+            match is_taken {
+                true => ItemId::fresh().to_string(),
+                false => wanted.clone(),
+            }
+        });
+        own.clone()
+    }
+
+    fn rename(&mut self, item: &mut ResponseItem) {
+        if let ResponseItem::Message { id: Some(id), .. }
+        | ResponseItem::Reasoning { id: Some(id), .. }
+        | ResponseItem::WebSearchCall { id: Some(id), .. } = item
+        {
+            *id = self.own_id(std::mem::take(id));
+        }
     }
 
     /// How an item of the model is shown in this turn. What the model writes apart from the conversation is not.
@@ -486,6 +540,7 @@ impl Answer<'_> {
             ResponseItem::FunctionCall { .. }
             | ResponseItem::CustomToolCall { .. }
             | ResponseItem::LocalShellCall { .. } => {
+                self.turn.say(self.thoughts.drain(..));
                 self.calls.start(item).await;
             }
             ResponseItem::FunctionCallOutput { .. }
@@ -496,7 +551,11 @@ impl Answer<'_> {
                 if let Some(shown) = self.shown(&item, true) {
                     self.turn.complete_item(shown);
                 }
-                self.turn.say([item]);
+                let is_thought = matches!(item, ResponseItem::Reasoning { .. });
+                self.thoughts.push(item);
+                if !is_thought {
+                    self.turn.say(self.thoughts.drain(..));
+                }
             }
         }
     }

@@ -7,6 +7,8 @@ mod call;
 mod elicitations;
 mod list;
 
+pub use ask::AllowedTools;
+pub(super) use ask::may_read;
 pub use call::call;
 pub use elicitations::Elicitations;
 pub use list::{Named, list, page, read};
@@ -17,7 +19,7 @@ use super::in_words;
 use super::turn::Turn;
 use crate::config::Config;
 use crate::config::mcp::ServerSettings;
-use crate::mcp::{Launch, Server, State};
+use crate::mcp::{Launch, Server, State, shown_name};
 use crate::protocol::event::{ErrorEvent, EventKind, McpStatusChanged, Warning};
 use crate::protocol::mcp::McpServerStatus;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
@@ -71,7 +73,7 @@ impl Wanted {
     fn servers(&self, desk: &Desk) -> Vec<Arc<Server>> {
         let keys: Vec<&str> = self.keys.iter().map(String::as_str).collect();
         let server = |(name, settings): (&String, &ServerSettings)| {
-            let launch = Launch::new(settings, &self.cwd, &desk.env, &keys);
+            let launch = Launch::new(settings, &self.cwd, &desk.home, &desk.env, &keys);
             desk.servers.get(name, settings, launch)
         };
         self.settings.iter().map(server).collect()
@@ -254,7 +256,7 @@ impl Turn {
             let all: usize = left_out.iter().map(|(_, count)| count).sum();
             let of_each: Vec<String> = left_out
                 .iter()
-                .map(|(server, count)| format!("{count} of {server}"))
+                .map(|(server, count)| format!("{count} of {}", shown_name(server)))
                 .collect();
             self.warn(format!(
                 "The tool servers bring more tools than a request can carry; {all} of them are not offered to the model ({}). Say \

@@ -65,7 +65,7 @@ pub fn changed(config: &Config, now: &ThreadSettings, change: &SettingsOverride)
     settings.editor_context = settings.editor_context.with(change.editor_context.unwrap_or_default());
     settings = with_permissions(config, settings, change)?;
     if let Some(cwd) = &change.cwd {
-        settings.cwd.clone_from(cwd);
+        settings.cwd = without_parents(cwd);
     }
     if let Some(roots) = &change.runtime_workspace_roots {
         settings.runtime_workspace_roots = resolved(roots, &settings.cwd);
@@ -161,6 +161,15 @@ fn resolved(roots: &[PathBuf], cwd: &Path) -> Vec<PathBuf> {
     resolved
 }
 
+/// A folder by a name without `..`, so that what is said of folders and what lies in them can be seen by the name.
+fn without_parents(cwd: &Path) -> PathBuf {
+    let goes_up = cwd.components().any(|part| part == std::path::Component::ParentDir);
+    match goes_up.then(|| std::fs::canonicalize(cwd)) {
+        Some(Ok(real)) => real,
+        _ => cwd.to_owned(),
+    }
+}
+
 /// Whether a folder can be a thread's working directory.
 pub(super) fn check_folder(cwd: &Path) -> Result<(), AgentError> {
     if !cwd.is_absolute() {
@@ -179,5 +188,21 @@ pub(super) fn check_folder(cwd: &Path) -> Result<(), AgentError> {
             "The working directory {} cannot be used: {error}.",
             cwd.display()
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_named_without_parents() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let base = std::fs::canonicalize(dir.path()).expect("canonical");
+        for folder in ["work", "other"] {
+            std::fs::create_dir(base.join(folder)).expect("mkdir");
+        }
+        assert_eq!(without_parents(&base.join("work/../other")), base.join("other"));
+        assert_eq!(without_parents(&base.join("work")), base.join("work"));
     }
 }

@@ -1,12 +1,14 @@
 //! Stored threads: brought back, copied, put away, named, deleted.
 
+mod folders;
+
 use super::aside::aside;
 use super::conversation::{Along, Conversation};
 use super::history::History;
 use super::restore::{resting, stream_of};
 use super::stream::Stream;
 use super::thread::ThreadHandle;
-use super::{Agent, AgentError, Opened, context, mode, prompt, settings};
+use super::{Agent, AgentError, Opened, context, mode, prompt, scratch, settings};
 use crate::config::Loaded;
 use crate::ids::{ThreadId, TurnId};
 use crate::protocol::event::{EventKind, ThreadArchived, ThreadDeleted, ThreadNameUpdated, ThreadUnarchived};
@@ -19,6 +21,7 @@ use crate::store::line::EventMsg;
 use crate::store::load::Stored;
 use crate::store::{self, Recorder, Resumed, RolloutItem, SessionMeta, StoreError, Until, summary};
 use crate::tools::dynamic;
+use folders::{OpenFolders, elsewhere_notice, outside_notice};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -117,8 +120,9 @@ impl Agent {
                 let not_stored = || AgentError::NotStored(live.id().clone());
                 let recorder = live.conversation().recorder.as_ref().ok_or_else(not_stored)?;
                 recorder.flush().await?;
-                Some(recorder.path().to_owned())
-                    .filter(|path| path.exists())
+                let path = recorder.path().to_owned();
+                aside(move || Some(path).filter(|path| path.exists()))
+                    .await
                     .ok_or_else(not_stored)?
             }
             None => {
@@ -254,31 +258,64 @@ impl Agent {
         mut change: SettingsOverride,
         config: Option<&Map<String, Value>>,
     ) -> Result<Ready, AgentError> {
-        // What another program wrote opens no folders.
-        let is_ours = stored.meta.is_ours();
+        let home = &self.desk().home;
+        // What another program wrote opens no folders, and what lies among nobody's threads none that is not open.
+        let is_ours = stored.is_ours(home);
+        let is_known = stored.lies_in(home) || self.home_of_others().is_some_and(|others| stored.lies_in(&others));
+        let open = OpenFolders::of(home, &self.desk().workspace.roots());
+        let mut by_record: Vec<PathBuf> = Vec::new();
         // A turn may have taken the thread elsewhere.
         let last_folder = stored.last_context.as_ref().map(|before| before.cwd.clone());
-        let last_folder = last_folder.filter(|cwd| is_ours && settings::check_folder(cwd).is_ok());
+        // Somebody may have cleared scratch folders away. Countersign's own folder is none to work in.
+        let can_work = |cwd: &PathBuf| {
+            let made = scratch::make(home, cwd).and_then(|()| settings::check_folder(cwd));
+            made.is_ok() && cwd != home
+        };
+        let last_folder = last_folder.filter(|cwd| is_ours && can_work(cwd));
         let last_folder = last_folder.unwrap_or_else(|| stored.meta.cwd.clone());
-        let cwd = change.cwd.clone().unwrap_or_else(|| last_folder.clone());
+        let (cwd, elsewhere) = match change.cwd.clone() {
+            Some(asked) => (asked, None),
+            None if can_work(&last_folder) && (is_known || open.hold(&last_folder)) => {
+                by_record.push(last_folder.clone());
+                (last_folder.clone(), None)
+            }
+            None => {
+                let here = self.folder_for(&stored.meta.id);
+                let notice = elsewhere_notice(&last_folder, &here, can_work(&last_folder));
+                (here, Some(notice))
+            }
+        };
+        scratch::make(home, &cwd)?;
         settings::check_folder(&cwd)?;
         let left = [&stored.meta.cwd, &last_folder].map(PathBuf::clone).into_iter();
-        let left: Vec<PathBuf> = left.filter(|folder| *folder != cwd).collect();
+        let left: Vec<PathBuf> = left
+            .filter(|folder| *folder != cwd && !folder.as_os_str().is_empty())
+            .collect();
         let loaded = self.load_config(Some(&cwd), config)?;
-        let mut warnings = Vec::new();
+        let elsewhere = elsewhere.map(|notice| match last_folder == *home {
+            true => scratch::not_at_home(home, &cwd),
+            false => notice,
+        });
+        let mut warnings: Vec<String> = elsewhere.into_iter().collect();
         if let Some(before) = &stored.last_context {
-            warnings = settings::take_up(&loaded.config, before, &mut change);
+            warnings.extend(settings::take_up(&loaded.config, before, &mut change));
             if change.runtime_workspace_roots.is_none() && is_ours {
                 change
                     .runtime_workspace_roots
                     .clone_from(&before.runtime_workspace_roots);
+                by_record.extend(before.runtime_workspace_roots.iter().flatten().cloned());
             }
+        }
+        by_record.retain(|folder| !open.hold(folder));
+        if !by_record.is_empty() {
+            warnings.push(outside_notice(by_record));
         }
         let known = |id: &String| loaded.config.providers.contains_key(id);
         if change.model_provider.is_none() {
             change.model_provider = stored.meta.model_provider.clone().filter(known);
         }
         let settings = settings::initial(&loaded.config, cwd, &change)?;
+        warnings.extend(scratch::closed(self.desk(), &loaded.config, &settings));
         Ok(Ready {
             loaded,
             settings,
@@ -318,6 +355,7 @@ impl Agent {
             data.rate_limits = stored.rate_limits;
             data.along = along;
             data.turns = stored.turns;
+            data.withdrawn.extend(stored.dropped);
             data.preview = stored.preview.clone();
             data.updated_at_ms = stored.updated_at_ms;
             // What another program's editor brought along is not here.
@@ -361,14 +399,14 @@ impl Agent {
         let broken = stored.skipped - usize::from(stored.cut_off);
         let base = stored.meta.base_instructions;
         let handle = self.launch(conversation, loaded, settings, base, thread, left);
-        for warning in warnings {
-            handle.conversation().warn(None, warning);
-        }
         if broken > 0 {
             let lines = if broken == 1 { "A line" } else { "Some lines" };
             let path = stored.path.display();
             let message = format!("{lines} of {path} could not be read ({broken} in all) and were left out.");
             handle.conversation().warn(None, message);
+        }
+        for warning in warnings {
+            handle.conversation().warn(None, warning);
         }
         Opened {
             handle,
@@ -381,8 +419,8 @@ impl Agent {
         let _alone = self.shared.resuming.write().await;
         if let Some(live) = self.thread(id) {
             let recorder = live.conversation().recorder.as_ref();
-            let file = recorder.map(Recorder::path).filter(|path| path.exists());
-            if file.is_none() {
+            let file = recorder.map(|recorder| recorder.path().to_owned());
+            if !aside(move || file.is_some_and(|path| path.exists())).await {
                 return Err(AgentError::NotStored(id.clone()));
             }
         }
@@ -437,6 +475,7 @@ impl Agent {
                 other => drop(other?),
             }
             desk.proposals.forget_thread(&thread);
+            scratch::remove(&desk.home, thread.as_str());
             let records = desk.snapshots.records();
             turns.iter().for_each(|turn| records.forget(&thread, &turn.id));
             Ok::<_, StoreError>(())

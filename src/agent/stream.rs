@@ -37,6 +37,8 @@ struct State {
     /// How far the record has come; see [`Stream::after`].
     record: Option<watch::Receiver<u64>>,
     closed: bool,
+    /// The stream that goes on for this one; see [`Stream::take_over`].
+    next: Option<Stream>,
 }
 
 /// An event, and how far the record must have come before anybody sees it.
@@ -87,6 +89,7 @@ impl Stream {
             queues: Vec::new(),
             record: None,
             closed: false,
+            next: None,
         };
         Self {
             shared: Arc::new(Shared {
@@ -112,6 +115,11 @@ impl Stream {
     /// the record must have come before the event is seen.
     pub fn publish_after(&self, turn_id: Option<TurnId>, kind: EventKind, before: impl FnOnce(&Event) -> u64) {
         let mut state = lock(&self.shared.state);
+        if let Some(next) = state.next.clone() {
+            // Whoever still holds this one tells it where the thread's events are now.
+            drop(state);
+            return next.publish_after(turn_id, kind, before);
+        }
         if state.closed {
             tracing::warn!(
                 method = kind.method(),
@@ -147,15 +155,21 @@ impl Stream {
     }
 
     /// Goes on where another stream of the same thread was, which ends: its subscribers get what they have not taken yet,
-    /// and nothing more.
+    /// and nothing more. What is published there from now on comes here.
     pub fn take_over(&self, other: &Self) {
-        let last = {
-            let mut state = lock(&other.shared.state);
-            state.closed = true;
-            state.queues.drain(..).for_each(|queue| queue.end());
-            state.last_seq
-        };
+        if Arc::ptr_eq(&self.shared, &other.shared) {
+            return;
+        }
+        // Held first, so that nothing is numbered here before it is known how far the other has come. The new one is held
+        // before the old one, and nobody who holds an old one takes a new one.
         let mut state = lock(&self.shared.state);
+        let last = {
+            let mut old = lock(&other.shared.state);
+            old.closed = true;
+            old.next = Some(self.clone());
+            old.queues.drain(..).for_each(|queue| queue.end());
+            old.last_seq
+        };
         state.last_seq = state.last_seq.max(last);
         // What was kept stays behind.
         state.dropped = state.dropped.max(last);
@@ -166,6 +180,11 @@ impl Stream {
         let mut state = lock(&self.shared.state);
         state.closed = true;
         state.queues.drain(..).for_each(|queue| queue.end());
+    }
+
+    /// Whether it is this very stream, and no other of the same thread.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// Number of the latest event.
@@ -246,6 +265,10 @@ impl Stream {
     /// history is.
     pub fn publish_raw(&self, line: u64, item: impl FnOnce() -> EventKind) {
         let mut state = lock(&self.shared.state);
+        if let Some(next) = state.next.clone() {
+            drop(state);
+            return next.publish_raw(line, item);
+        }
         if state.queues.iter().any(|queue| queue.raw) {
             let noted = self.raw_item(&state, item(), line);
             state.queues.retain(|queue| !queue.raw || queue.push(&noted));
@@ -550,6 +573,30 @@ mod tests {
         let next = Stream::new("t".into());
         next.take_over(&stream);
         assert_eq!(next.listen(Some(0), None).missing, Some((1, last + 1)));
+    }
+
+    /// Whoever got hold of a stream before another took it over publishes into the other.
+    #[tokio::test]
+    async fn what_is_published_into_a_stream_that_was_taken_over_is_not_lost() {
+        let (resting, live, rests) = (
+            Stream::new("t".into()),
+            Stream::new("t".into()),
+            Stream::new("t".into()),
+        );
+        resting.publish(None, warning("one"));
+        live.take_over(&resting);
+        let mut listening = live.subscribe(None);
+        resting.publish(None, warning("two"));
+        live.publish(None, warning("three"));
+        rests.take_over(&live);
+        let mut later = rests.subscribe(None);
+        // Through both.
+        resting.publish(None, warning("four"));
+        let seen = |event: Option<Event>| event.map(|event| (event.at.seq, event.kind));
+        assert_eq!(seen(listening.next().await), Some((2, warning("two"))));
+        assert_eq!(seen(listening.next().await), Some((3, warning("three"))));
+        assert_eq!(seen(listening.next().await), None);
+        assert_eq!(seen(later.next().await), Some((4, warning("four"))));
     }
 
     /// Shows S-452.

@@ -3,6 +3,7 @@
 
 mod answer;
 mod entry;
+mod keys;
 mod start;
 mod typing;
 

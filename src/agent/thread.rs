@@ -34,6 +34,7 @@ use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::thread::{Thread, ThreadMemoryMode, ThreadStatus};
 use crate::protocol::turn::{EditorContext, Metadata, Turn as TurnRecord, TurnKind, TurnStatus};
 use actor::Actor;
+use futures::FutureExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::{mpsc, oneshot};
@@ -180,6 +181,11 @@ impl Reach {
     }
 }
 
+/// One's turn to ask a thread: what others ask comes after, in the order in which they came.
+pub struct InOrder {
+    _held: tokio::sync::OwnedMutexGuard<()>,
+}
+
 /// A way to reach a live thread; cheap to clone.
 #[derive(Clone)]
 pub struct ThreadHandle {
@@ -190,6 +196,8 @@ struct Shared {
     conversation: Arc<Conversation>,
     desk: Arc<Desk>,
     mailbox: mpsc::Sender<Op>,
+    /// Held by whoever is about to ask; first come, first served.
+    order: Arc<tokio::sync::Mutex<()>>,
     /// What a reader sees of the thread without asking its task.
     face: Mutex<Face>,
 }
@@ -228,6 +236,7 @@ impl ThreadHandle {
             conversation: parts.conversation.clone(),
             desk: parts.desk.clone(),
             mailbox,
+            order: Arc::default(),
             face: Mutex::new(face),
         });
         tokio::spawn(Actor::new(&shared, parts).run(messages));
@@ -261,7 +270,8 @@ impl ThreadHandle {
     /// Has the thread go on with another configuration, from its next turn on. What is wrong in it is told in the thread.
     pub(super) async fn take_up(&self, loaded: Loaded) -> Result<(), AgentError> {
         let loaded = Box::new(loaded);
-        self.ask(|reply| Op::TakeUp { loaded, reply }).await
+        // Whoever is about to ask may wait for this.
+        self.ask_now(|reply| Op::TakeUp { loaded, reply }).await
     }
 
     fn face(&self) -> std::sync::MutexGuard<'_, Face> {
@@ -317,21 +327,50 @@ impl ThreadHandle {
         self.shared.conversation.stream.subscribe(after)
     }
 
+    /// Takes one's place among those who ask, at the first poll. For whoever has to look at the disk before they ask.
+    pub async fn in_order(&self) -> InOrder {
+        InOrder {
+            _held: self.shared.order.clone().lock_owned().await,
+        }
+    }
+
     async fn ask<T>(&self, op: impl FnOnce(oneshot::Sender<T>) -> Op) -> Result<T, AgentError> {
+        self.ask_in(self.in_order().await, op).await
+    }
+
+    async fn ask_in<T>(&self, order: InOrder, op: impl FnOnce(oneshot::Sender<T>) -> Op) -> Result<T, AgentError> {
+        let answer = self.post(op).await?;
+        drop(order);
+        answer.await.map_err(|_| self.dead())
+    }
+
+    async fn ask_now<T>(&self, op: impl FnOnce(oneshot::Sender<T>) -> Op) -> Result<T, AgentError> {
+        self.post(op).await?.await.map_err(|_| self.dead())
+    }
+
+    async fn post<T>(&self, op: impl FnOnce(oneshot::Sender<T>) -> Op) -> Result<oneshot::Receiver<T>, AgentError> {
         let (reply, answer) = oneshot::channel();
-        let dead = || AgentError::ThreadDied(self.id().clone());
-        self.shared.mailbox.send(op(reply)).await.map_err(|_| dead())?;
-        answer.await.map_err(|_| dead())
+        self.shared.mailbox.send(op(reply)).await.map_err(|_| self.dead())?;
+        Ok(answer)
+    }
+
+    fn dead(&self) -> AgentError {
+        AgentError::ThreadDied(self.id().clone())
     }
 
     /// Starts a turn, or gives the input to the running one.
     pub async fn start_turn(&self, start: Start) -> Result<Started, AgentError> {
-        self.ask(|reply| Op::StartTurn { start, reply }).await?
+        self.start_turn_in(self.in_order().await, start).await
+    }
+
+    /// The same for whoever has their place already.
+    pub async fn start_turn_in(&self, order: InOrder, start: Start) -> Result<Started, AgentError> {
+        self.ask_in(order, |reply| Op::StartTurn { start, reply }).await?
     }
 
     /// Gives input to the turn that is expected to run.
-    pub async fn steer(&self, expected: TurnId, input: Input) -> Result<Started, AgentError> {
-        self.ask(|reply| Op::Steer { expected, input, reply }).await?
+    pub async fn steer(&self, order: InOrder, expected: TurnId, input: Input) -> Result<Started, AgentError> {
+        self.ask_in(order, |reply| Op::Steer { expected, input, reply }).await?
     }
 
     /// Gives input a turn of its own: now, or after what runs and waits.
@@ -357,9 +396,35 @@ impl ThreadHandle {
         self.ask(|reply| Op::OwnCommand { command, reply }).await?
     }
 
-    /// Stops the running turn. True if one ran.
+    /// Stops the running turn. True if one ran. What runs stops at once, also while somebody looks at the disk before they ask;
+    /// what was asked for before the stop is stopped as well.
     pub async fn interrupt(&self, turn: Option<TurnId>) -> Result<bool, AgentError> {
-        self.ask(|reply| Op::Interrupt { turn, reply }).await?
+        // Its place is taken at the first poll: what is asked for from here on is not meant.
+        let mut place = self.shared.order.clone().lock_owned().boxed();
+        if let Some(_held) = (&mut place).now_or_never() {
+            return self.interrupt_now(turn).await;
+        }
+        match self.interrupt_now(turn.clone()).await {
+            Ok(true) if turn.is_some() => Ok(true),
+            Ok(true) => {
+                let thread = self.clone();
+                tokio::spawn(async move {
+                    let _held = place.await;
+                    if let Err(error) = thread.interrupt_now(None).await {
+                        tracing::info!(%error, "nothing more to stop");
+                    }
+                });
+                Ok(true)
+            }
+            Ok(false) | Err(_) => {
+                let _held = place.await;
+                self.interrupt_now(turn).await
+            }
+        }
+    }
+
+    async fn interrupt_now(&self, turn: Option<TurnId>) -> Result<bool, AgentError> {
+        self.ask_now(|reply| Op::Interrupt { turn, reply }).await?
     }
 
     /// Takes turns back, in a turn of its own.
@@ -432,6 +497,7 @@ impl ThreadHandle {
 
     /// Stops what runs, writes what is left, says that it is closed, and ends the task.
     pub async fn close(&self) {
-        let _ended_already = self.ask(|reply| Op::Close { reply }).await;
+        // Also while somebody looks at a disk that does not answer.
+        let _ended_already = self.ask_now(|reply| Op::Close { reply }).await;
     }
 }

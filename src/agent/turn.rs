@@ -1,5 +1,7 @@
 //! One running turn: what it shows, what it records, and that it ends exactly once.
 
+mod difference;
+
 use super::apart::Apart;
 use super::asking::Asking;
 use super::conversation::{Along, Conversation};
@@ -26,6 +28,7 @@ use crate::protocol::turn::{
     InterruptedBy, Metadata, Turn as TurnRecord, TurnError, TurnKind, TurnStatus, UnansweredInput,
 };
 use crate::workspace::Workspace;
+use difference::Difference;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -82,6 +85,7 @@ pub struct Turn {
     metadata: Mutex<Metadata>,
     /// Questions about commands of the answer that is being carried out.
     pub asking: Asking,
+    difference: Difference,
     /// Held while an event of the turn is published; taken before the conversation's data, never after.
     shown: Mutex<Shown>,
 }
@@ -94,12 +98,11 @@ struct Shown {
     open: Vec<ThreadItem>,
     /// Items done.
     done: Vec<ThreadItem>,
+    /// Items whose stream broke off, and that are said again.
+    withdrawn: Vec<ItemId>,
     last_agent_message: Option<String>,
     /// What went with the person's words, once there are any.
     along: Option<Along>,
-    diff: TurnDiff,
-    /// The diff as it was shown last.
-    shown_diff: Option<String>,
     /// Questions about commands and permissions that wait for the person.
     approvals: usize,
     /// Questions of the model that wait for the person.
@@ -144,10 +147,9 @@ impl Turn {
             started_at_ms: super::now_ms(),
             open: Vec::new(),
             done: Vec::new(),
+            withdrawn: Vec::new(),
             last_agent_message: None,
             along: None,
-            diff: TurnDiff::default(),
-            shown_diff: None,
             approvals: 0,
             questions: 0,
             begun: false,
@@ -182,6 +184,7 @@ impl Turn {
             permissions: Mutex::default(),
             metadata: Mutex::default(),
             asking: Asking::default(),
+            difference: Difference::default(),
             shown: Mutex::new(shown),
         }
     }
@@ -362,6 +365,10 @@ impl Turn {
             *open = item;
             return;
         }
+        if shown.is_over(item.id()) {
+            tracing::warn!(item = %item.id(), "an item that is over began once more; it is not shown");
+            return;
+        }
         shown.open.push(item.clone());
         self.publish_started(&shown, item);
     }
@@ -369,7 +376,7 @@ impl Turn {
     /// An item is done. Recorded first, then shown. Each item is completed once.
     pub fn complete_item(&self, item: ThreadItem) {
         let mut shown = self.shown();
-        if shown.ended || shown.done.iter().any(|done| done.id() == item.id()) {
+        if shown.ended || shown.is_over(item.id()) {
             return;
         }
         match shown.open.iter().position(|open| open.id() == item.id()) {
@@ -391,8 +398,16 @@ impl Turn {
             shown.last_agent_message = Some(text.clone());
         }
         shown.done.push(item.clone());
-        let completed_at_ms = super::now_ms();
-        self.publish_open(shown, EventKind::ItemCompleted(ItemCompleted { item, completed_at_ms }));
+        self.publish_completed(shown, item, false);
+    }
+
+    fn publish_completed(&self, shown: &Shown, item: ThreadItem, withdrawn: bool) {
+        let completed = ItemCompleted {
+            item,
+            completed_at_ms: super::now_ms(),
+            withdrawn,
+        };
+        self.publish_open(shown, EventKind::ItemCompleted(completed));
     }
 
     /// A new round begins: what was said in the ones before is not the turn's last word.
@@ -403,8 +418,9 @@ impl Turn {
     /// More text of an open message.
     pub fn message_delta(&self, item_id: &ItemId, delta: &str) {
         let mut shown = self.shown();
-        if let Some(ThreadItem::AgentMessage { text, .. }) = shown.open_item(item_id) {
-            text.push_str(delta);
+        match shown.open_item(item_id) {
+            Some(ThreadItem::AgentMessage { text, .. }) => text.push_str(delta),
+            _ => return,
         }
         self.publish_open(&shown, EventKind::AgentMessageDelta(text_delta(item_id, delta)));
     }
@@ -412,7 +428,10 @@ impl Turn {
     /// More text of part `index` of an open reasoning item; `raw` is the reasoning itself, else its summary.
     pub fn reasoning_delta(&self, item_id: &ItemId, index: u32, delta: &str, raw: bool) {
         let mut shown = self.shown();
-        if let Some(ThreadItem::Reasoning { summary, content, .. }) = shown.open_item(item_id) {
+        let Some(ThreadItem::Reasoning { summary, content, .. }) = shown.open_item(item_id) else {
+            return;
+        };
+        {
             let parts = if raw { content } else { summary };
             // A provider that counts wildly must not make us reserve memory for it.
             let index = (index as usize).min(parts.len());
@@ -444,29 +463,57 @@ impl Turn {
         self.shown().open_item(item_id).is_some()
     }
 
-    /// Closes messages and reasoning whose stream broke off; what was streamed of them is kept and marked. Returns the
-    /// texts of the messages.
-    pub fn close_streamed(&self) -> Vec<String> {
-        let streamed = |item: &ThreadItem| match item {
+    /// The texts of the messages whose stream has not come to its end.
+    pub fn streamed(&self) -> Vec<String> {
+        let shown = self.shown();
+        let texts = shown.open.iter().filter_map(|item| match item {
+            ThreadItem::AgentMessage { text, .. } if !text.is_empty() => Some(text.clone()),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    /// Ends what streams and comes to no end any more: it stays as far as it came, and is marked.
+    pub fn close_streamed(&self) {
+        for item in self.streamed_items() {
+            self.complete_item(stopped(item));
+        }
+    }
+
+    /// The same where it is said again: it is no part of the turn any more, so that nothing stands there twice.
+    pub fn withdraw_streamed(&self) {
+        for item in self.streamed_items() {
+            self.conversation.data().withdrawn.insert(item.id().clone());
+            let mut shown = self.shown();
+            shown.open.retain(|open| open.id() != item.id());
+            shown.withdrawn.push(item.id().clone());
+            self.publish_completed(&shown, stopped(item), true);
+        }
+    }
+
+    fn streamed_items(&self) -> Vec<ThreadItem> {
+        let streamed = |item: &&ThreadItem| match item {
             ThreadItem::AgentMessage { .. } | ThreadItem::Reasoning { .. } => true,
             ThreadItem::ToolCall { tool, .. } => tool == WEB_SEARCH,
             _ => false,
         };
-        let open: Vec<_> = self
-            .shown()
-            .open
-            .iter()
-            .filter(|item| streamed(item))
-            .cloned()
-            .collect();
-        let mut texts = Vec::new();
-        for item in open {
-            if let ThreadItem::AgentMessage { text, .. } = &item {
-                texts.extend(Some(text.clone()).filter(|text| !text.is_empty()));
+        self.shown().open.iter().filter(streamed).cloned().collect()
+    }
+
+    /// Whether an item of the conversation had this id before.
+    pub fn has_used(&self, id: &ItemId) -> bool {
+        {
+            let shown = self.shown();
+            if shown.is_over(id) || shown.open.iter().any(|open| open.id() == id) {
+                return true;
             }
-            self.complete_item(stopped(item));
         }
-        texts
+        let data = self.conversation.data();
+        if data.withdrawn.contains(id) {
+            return true;
+        }
+        let items = data.turns.iter().flat_map(|turn| &turn.items);
+        items.into_iter().any(|item| item.id() == id) || data.history.has_call(id.as_str())
     }
 
     /// A question is open: the thread waits for the person until the guard is dropped.
@@ -495,18 +542,12 @@ impl Turn {
 
     /// Works with the diff of the turn.
     pub fn with_diff<T>(&self, work: impl FnOnce(&mut TurnDiff) -> T) -> T {
-        work(&mut self.shown().diff)
+        self.difference.with(work)
     }
 
     /// The diff of the turn, if it is another than was shown last.
     pub fn changed_diff(&self) -> Option<String> {
-        let mut shown = self.shown();
-        let diff = shown.diff.unified(&self.settings.cwd);
-        if diff == shown.shown_diff {
-            return None;
-        }
-        shown.shown_diff.clone_from(&diff);
-        Some(diff.unwrap_or_default())
+        self.difference.news(|diff| diff.unified(&self.settings.cwd))
     }
 
     /// Closes the turn: open items first, then the one closing event. Later calls do nothing. A turn that was asked to
@@ -586,6 +627,11 @@ impl Shown {
             (0, _) => ThreadStatus::WaitingOnUserInput,
             _ => ThreadStatus::WaitingOnApproval,
         }
+    }
+
+    /// Whether an item was shown to its end.
+    fn is_over(&self, id: &ItemId) -> bool {
+        self.done.iter().any(|done| done.id() == id) || self.withdrawn.contains(id)
     }
 
     fn open_item(&mut self, id: &ItemId) -> Option<&mut ThreadItem> {

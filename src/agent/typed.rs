@@ -80,7 +80,7 @@ fn keep(desk: &Desk, config: &Config, thread: Option<&ThreadId>, text: &str) -> 
     true
 }
 
-/// Adds what a client says was typed.
+/// Adds what a client says was typed. Blocks.
 pub fn append(agent: &Agent, thread: Option<&ThreadId>, text: &str) -> Result<bool, AgentError> {
     let config = agent.load_config(None, None)?.config;
     Ok(keep(agent.desk(), &config, thread, text))

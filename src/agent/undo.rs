@@ -6,17 +6,21 @@
 //! taken back itself.
 
 mod carry;
+mod copies;
 mod inverse;
 mod keep;
 mod persons;
 mod plan;
 mod state;
 mod track;
+mod writers;
 
 pub(super) use keep::{add, is_untouched, note, save};
 pub use persons::Persons;
 pub use track::Track;
 pub(super) use track::{Watch, begin, settle, stand_by, watch};
+pub(super) use writers::Doing;
+pub use writers::Writers;
 
 use super::AgentError;
 use super::aside::aside;
@@ -32,6 +36,7 @@ use crate::protocol::turn::{Turn as TurnShown, TurnError, TurnErrorKind};
 use crate::protocol::undo::{TurnDiffResult, UndoConflicts, UndoFile, UndoResult};
 use crate::snapshot::record::{Records, TurnRecord};
 use crate::workspace::uri;
+use copies::Copies;
 use plan::Planned;
 use std::path::Path;
 use std::sync::Arc;
@@ -69,11 +74,9 @@ fn chosen(records: &Records, turns: &[TurnId], request: &Request) -> Result<Vec<
             return match newest {
                 Some(record) => Ok(vec![record]),
                 None if turns.iter().any(|turn| records.is_undone(turn)) => {
-                    Err("Every turn that changed something has been taken back already.".to_owned())
+                    Err("Every turn that changed something has been undone already.".to_owned())
                 }
-                None => {
-                    Err("No turn of this conversation has changed a file, so there is nothing to take back.".to_owned())
-                }
+                None => Err("No turn of this conversation has changed a file, so there is nothing to undo.".to_owned()),
             };
         }
         Some(first) => first,
@@ -88,10 +91,8 @@ fn chosen(records: &Records, turns: &[TurnId], request: &Request) -> Result<Vec<
         .collect();
     if found.is_empty() {
         return Err(match records.is_undone(first) {
-            true => "This turn has been taken back already.".to_owned(),
-            false => {
-                "Neither this turn nor one after it has changed a file, so there is nothing to take back.".to_owned()
-            }
+            true => "This turn has been undone already.".to_owned(),
+            false => "Neither this turn nor one after it has changed a file, so there is nothing to undo.".to_owned(),
         });
     }
     Ok(found.into_iter().rev().collect())
@@ -189,32 +190,47 @@ async fn undo(turn: Arc<Turn>, found: Vec<TurnRecord>, conflicts: UndoConflicts)
     let found = Arc::new(found);
     let scope = turn.scope();
     let mut attempt = 1;
-    let (planned, left) = loop {
-        let (workspace, records) = (turn.workspace.clone(), found.clone());
-        let planned = aside(move || plan::plan(&workspace, &records, conflicts)).await;
-        let refuse = |message: String, kept: bool| Done {
+    let (planned, left, copies) = loop {
+        let (looking, records) = (turn.clone(), found.clone());
+        let planned = aside(move || plan::plan((&looking.workspace, &looking.closed()), &records, conflicts)).await;
+        let refuse = |planned: &[Planned], message: String, kept: bool| Done {
             turns: turns.clone(),
             files: planned.iter().map(|planned| kept_file(planned, kept)).collect(),
             message,
         };
         let is_left = |planned: &Planned| matches!(planned.result, UndoResult::Conflict | UndoResult::Skipped);
         if !planned.is_empty() && planned.iter().all(is_left) {
-            return Err(refuse(all_left(&planned, &scope), false));
+            return Err(refuse(&planned, all_left(&planned, &scope), false));
         }
         let folders = has_folders(&found);
         if planned.is_empty() && !folders {
             let why = unknown
                 .clone()
-                .unwrap_or_else(|| "There is nothing to take back.".to_owned());
-            return Err(refuse(why, false));
+                .unwrap_or_else(|| "There is nothing to undo.".to_owned());
+            return Err(refuse(&planned, why, false));
         }
         let new_folders: Vec<_> = found.iter().flat_map(|record| record.new_folders.clone()).collect();
+        let (copying, folder) = (turn.clone(), copies::folder(&turn.desk.snapshots.folder()));
+        let (planned, copies) = aside(move || {
+            let folder = folder.join(copying.id.as_str());
+            let copies = Copies::keep(folder, &planned, &copying.closed());
+            (planned, copies)
+        })
+        .await;
+        let copies = match copies {
+            Ok(copies) => copies,
+            Err(why) => return Err(refuse(&planned, format!("Nothing was undone. {why}"), true)),
+        };
         match carry::carry_out(&scope, &planned, &new_folders).await {
-            Ok(left) => break (planned, left),
-            Err(failure) if failure.overtaken && attempt < MOST_ATTEMPTS => attempt += 1,
+            Ok(left) => break (planned, left, copies),
+            Err(failure) if failure.overtaken && attempt < MOST_ATTEMPTS => {
+                copies.discard();
+                attempt += 1;
+            }
             Err(failure) => {
-                let message = format!("Nothing was taken back. {}", failure.message);
-                return Err(refuse(message, true));
+                copies.discard();
+                let message = format!("Nothing was undone. {}", failure.message);
+                return Err(refuse(&planned, message, true));
             }
         }
     };
@@ -228,10 +244,9 @@ async fn undo(turn: Arc<Turn>, found: Vec<TurnRecord>, conflicts: UndoConflicts)
     remember(&turn, &found, &planned, &turns).await;
     tell(&turn, &planned, &files);
     save_documents(&turn, &planned).await;
-    let mut message = in_words(&files, &scope);
-    if let Some(unknown) = unknown {
-        message = format!("{message} {unknown}");
-    }
+    // A path comes last, so that nothing is taken for a part of it.
+    let sentences = [Some(in_words(&files, &scope)), unknown, copies.in_words()];
+    let message = sentences.into_iter().flatten().collect::<Vec<_>>().join(" ");
     Ok(Done { turns, files, message })
 }
 
@@ -260,7 +275,7 @@ fn all_left(planned: &[Planned], scope: &super::apply::Scope) -> String {
         })
         .collect();
     format!(
-        "Nothing was taken back, since it would lose what was changed since: {}.",
+        "Nothing was undone, since it would lose what was changed since: {}.",
         each.join("; ")
     )
 }
@@ -305,7 +320,7 @@ fn in_words(files: &[UndoFile], scope: &super::apply::Scope) -> String {
     sentences.join(" ")
 }
 
-/// Notes what the undo changed, so that it can be taken back, and which turns are gone now.
+/// Notes what the undo changed, so that it can be undone, and which turns are gone now.
 async fn remember(turn: &Arc<Turn>, found: &Arc<Vec<TurnRecord>>, planned: &[Planned], turns: &[TurnId]) {
     turn.with_diff(|diff| {
         for planned in planned.iter().filter(|planned| planned.changes()) {
@@ -365,6 +380,7 @@ fn tell(turn: &Turn, planned: &[Planned], files: &[UndoFile]) {
         more => format!(" and {more} more"),
     };
     let shown = names[..names.len().min(MOST_TOLD)].join(", ");
+    let shown = crate::shown::envelope::inside_of(&crate::shown::line(&shown), &["undo"]);
     let words = format!(
         "<undo>\nThe person took back changes that you made: {shown}{more}. These files are as they were before; read them again \
          before you work on them.\n</undo>"
@@ -442,10 +458,15 @@ pub fn diff(
     })
 }
 
-/// Whether there is a turn to take back among these. Looks at names of files only, and at the newest turns.
-pub fn is_possible(desk: &Desk, turns: &[TurnShown]) -> bool {
-    let records = desk.snapshots.records();
+/// The turns, newest first, of which one may be taken back if it has a record. Looks at no files.
+pub fn undoable(turns: &[TurnShown]) -> Vec<TurnId> {
     let is_undo = |turn: &TurnShown| turn.items.iter().any(|item| matches!(item, ThreadItem::Undo { .. }));
-    let mut newest = turns.iter().rev().take(MOST_LOOKED_AT).filter(|turn| !is_undo(turn));
-    newest.any(|turn| records.has(&turn.id) && !records.is_undone(&turn.id))
+    let newest = turns.iter().rev().take(MOST_LOOKED_AT).filter(|turn| !is_undo(turn));
+    newest.map(|turn| turn.id.clone()).collect()
+}
+
+/// Whether there is a turn to take back among these. Looks at names of files, so no lock may be held.
+pub fn is_possible(desk: &Desk, turns: &[TurnId]) -> bool {
+    let records = desk.snapshots.records();
+    turns.iter().any(|turn| records.has(turn) && !records.is_undone(turn))
 }

@@ -95,7 +95,7 @@ fn plain(text: &str) -> String {
 /// The words of a turn that do not stand in its document. What began it does, since its section is there; of the others it is
 /// looked for, since the person also says what is no message: the reason of a no.
 fn unheld<'a>(said: &[String], words: &'a [String]) -> impl Iterator<Item = &'a str> {
-    let safe = |words: &str| plain(&text::safe(words));
+    let safe = |words: &str| plain(&(text::words(words).trim_end().to_owned() + &text::closing(words)));
     // A turn that was written at once has all its words in one place.
     let begin = said.first().and_then(|first| {
         let joined = |most: &usize| *first == safe(&words[..*most].join("\n\n"));

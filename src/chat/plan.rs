@@ -199,14 +199,15 @@ fn sent(chat: &Chat<'_>, words: &str, tag: Option<&str>, newline: &str, draft: &
         let rest = &chat.text[at..composer.end];
         // What is typed on stays where the person writes.
         let end = if rest.starts_with(['\n', '\r']) { "" } else { "\n" };
-        draft.insert(at, &ended(&format!("\n\n{agent}\n\n\n{YOU}\n{end}"), newline));
+        let closing = text::closing(words);
+        draft.insert(at, &ended(&format!("{closing}\n\n{agent}\n\n\n{YOU}\n{end}"), newline));
         if !headed {
             draft.insert(begin, &ended(&format!("{YOU}\n\n"), newline));
         }
         return;
     }
     // Changed since: what was sent goes above, and what is there now is the next message.
-    let safe = text::safe(words);
+    let safe = text::words(words) + &text::closing(words);
     let (before, after) = if headed {
         ("\n".to_owned(), YOU)
     } else {
@@ -226,7 +227,8 @@ fn sent(chat: &Chat<'_>, words: &str, tag: Option<&str>, newline: &str, draft: &
 fn said(chat: &Chat<'_>, words: Option<&str>, tag: Option<&str>, newline: &str, draft: &mut Draft<'_>) {
     let mut section = String::new();
     if let Some(words) = words {
-        section.push_str(&format!("{YOU}\n\n{}\n\n", text::safe(words).trim_end()));
+        let closing = text::closing(words);
+        section.push_str(&format!("{YOU}\n\n{}{closing}\n\n", text::words(words).trim_end()));
     }
     section.push_str(&format!("{}\n\n\n", agent(tag)));
     match chat.sections.last() {

@@ -10,10 +10,31 @@ use super::text::{self, Escaper, Quoter};
 use crate::ids::ItemId;
 use crate::protocol::approval::Approval;
 use crate::protocol::item::ThreadItem;
+use crate::protocol::proposal::Proposal;
 use crate::protocol::question::UserInputRequest;
 use crate::protocol::turn::{InterruptedBy, Turn, TurnStatus};
 use output::Output;
 use std::collections::VecDeque;
+
+/// Stands above what a yes for longer is tied to.
+pub const TIED_TO: &str = "A yes for longer holds for exactly this. What it says of the tool is the server's own word:";
+/// Stands where that has no room.
+pub const ONCE_ONLY: &str = "What a yes for longer is tied to has no room here, so it can be allowed only this once.";
+
+/// All that a question asks, without its heading.
+pub fn question(approval: &Approval) -> String {
+    blocks::body(approval, true)
+}
+
+/// The same for a yes for once alone, where one for longer is tied to more.
+pub fn question_once(approval: &Approval) -> Option<String> {
+    approval.definition().map(|_| blocks::body(approval, false))
+}
+
+/// Whether all of a proposal's changes stand in the conversation.
+pub fn shows(proposal: &Proposal) -> bool {
+    blocks::shows(proposal)
+}
 
 /// Heads reasoning, which is quoted.
 const THINKING: &str = "### ◆ Thinking\n\n";
@@ -58,10 +79,18 @@ enum Kind {
         output: Output,
         number: usize,
     },
-    /// Begun; all of it comes with its end.
-    Other {
+    /// A change of files. `at`: its bytes of the story.
+    Change {
         number: usize,
+        at: std::ops::Range<usize>,
     },
+    /// Begun; all of it comes with its end.
+    Other,
+}
+
+/// Another part of a thought: what the one before left open ends with it.
+fn next_part(quoter: &mut Quoter) -> String {
+    quoter.finish() + &quoter.push("\n\n")
 }
 
 #[derive(Debug)]
@@ -167,7 +196,7 @@ impl Story {
             ThreadItem::AgentMessage { .. } => {
                 self.blank_line();
                 Kind::Message {
-                    escaper: Escaper::default(),
+                    escaper: Escaper::of_markdown(),
                     raw: String::new(),
                 }
             }
@@ -188,10 +217,15 @@ impl Story {
             ThreadItem::FileChange { .. } => {
                 self.counts.changes += 1;
                 let number = self.counts.changes;
-                self.block(&blocks::change_begun(item, number));
-                Kind::Other { number }
+                let block = blocks::change_begun(item, number);
+                self.block(&block);
+                let end = self.all.len();
+                Kind::Change {
+                    number,
+                    at: end - block.len()..end,
+                }
             }
-            _ => Kind::Other { number: 0 },
+            _ => Kind::Other,
         };
         self.open = Some(Open {
             id: item.id().clone(),
@@ -214,17 +248,20 @@ impl Story {
                 if delta.trim().is_empty() && !*headed {
                     return;
                 }
-                let between = if *headed && part != *last { "\n\n" } else { "" };
+                let between = match *headed && part != *last {
+                    true => next_part(quoter),
+                    false => String::new(),
+                };
                 *last = part;
                 let first = !std::mem::replace(headed, true);
-                let text = quoter.push(between) + &quoter.push(if first { delta.trim_start() } else { delta });
+                let text = between + &quoter.push(if first { delta.trim_start() } else { delta });
                 if first {
                     self.block(THINKING);
                 }
                 text
             }
             Kind::Command { output, .. } => output.push(delta),
-            Kind::Other { .. } => return,
+            Kind::Change { .. } | Kind::Other => return,
         };
         self.all.push_str(&new);
     }
@@ -244,7 +281,6 @@ impl Story {
                 }
                 new.push_str(&escaper.finish());
                 self.all.push_str(&new);
-                self.close_fence(text);
                 if *partial {
                     self.block("*The answer was cut short here.*\n");
                 }
@@ -258,10 +294,22 @@ impl Story {
                 let has_words = |parts: &[String]| parts.iter().any(|part| !part.trim().is_empty());
                 let parts = if has_words(summary) { summary } else { content };
                 if has_words(parts) {
-                    let quoted = quoter.push(parts.join("\n\n").trim_start());
+                    let mut quoted = String::new();
+                    let begins = |part: &&String| part.trim().is_empty();
+                    for (at, part) in parts.iter().skip_while(begins).enumerate() {
+                        match at {
+                            0 => quoted.push_str(&quoter.push(part.trim_start())),
+                            _ => quoted.push_str(&(next_part(quoter) + &quoter.push(part))),
+                        }
+                    }
+                    quoted.push_str(&quoter.finish());
                     self.block(THINKING);
                     self.all.push_str(&quoted);
                 }
+            }
+            (Kind::Reasoning { quoter, .. }, _) => {
+                let rest = quoter.finish();
+                self.all.push_str(&rest);
             }
             (Kind::Command { output, number }, ThreadItem::CommandExecution { aggregated_output, .. }) => {
                 let rest = output.finish(aggregated_output.as_deref().unwrap_or_default());
@@ -269,23 +317,16 @@ impl Story {
                 self.all.push_str(&rest);
                 self.block(&blocks::command_done(item, number));
             }
-            (Kind::Other { number }, item) => {
-                let number = *number;
+            (kind @ (Kind::Change { .. } | Kind::Other), item) => {
+                let number = match kind {
+                    Kind::Change { number, .. } => *number,
+                    _ => 0,
+                };
                 if let Some(block) = blocks::done(item, number) {
                     self.block(&block);
                 }
             }
             _ => {}
-        }
-    }
-
-    fn close_fence(&mut self, text: &str) {
-        if let Some(fence) = text::open_fence(text) {
-            if !self.all.ends_with('\n') {
-                self.all.push('\n');
-            }
-            self.all.push_str(&fence);
-            self.all.push('\n');
         }
     }
 
@@ -307,12 +348,9 @@ impl Story {
         // What comes after it begins a line, whatever came before.
         let closed = match self.open.as_mut().map(|open| &mut open.kind) {
             Some(Kind::Command { output, .. }) => output.pause(),
-            Some(Kind::Message { escaper, .. }) => escaper.finish(),
-            Some(Kind::Reasoning { quoter, .. }) => {
-                quoter.begin_line();
-                return;
-            }
-            Some(Kind::Other { .. }) | None => return,
+            Some(Kind::Message { escaper, .. }) => escaper.pause(),
+            Some(Kind::Reasoning { quoter, .. }) => quoter.pause(),
+            Some(Kind::Change { .. } | Kind::Other) | None => return,
         };
         self.all.push_str(&closed);
     }
@@ -338,16 +376,16 @@ impl Story {
     /// A line of ours: how a question was answered, that something is tried again.
     pub fn note(&mut self, words: &str) {
         self.pause();
-        let words = text::safe(words.trim());
-        self.block(&format!("*{}*\n", words.replace('*', "\\*").replace('\n', " ")));
+        let words = text::safe_inline(&words.trim().replace(['\n', '\r'], " "));
+        self.block(&format!("*{}*\n", words.replace('*', "\\*")));
         self.blank_line();
     }
 
-    /// The number of the next change is that of the item, where it is the one that is written now.
-    pub fn change_number(&self, id: &ItemId) -> Option<usize> {
+    /// The number of a change, and how it stands in the conversation, where it is what is written now.
+    pub fn change(&self, id: &ItemId) -> Option<(usize, &str)> {
         let open = self.open.as_ref().filter(|open| open.id == *id)?;
-        match open.kind {
-            Kind::Other { number } => Some(number).filter(|number| *number > 0),
+        match &open.kind {
+            Kind::Change { number, at } => Some((*number, self.all.get(at.clone())?.trim_end())),
             _ => None,
         }
     }
@@ -371,7 +409,7 @@ impl Story {
             TurnStatus::Failed => {
                 let message = turn.error.as_ref().map(|error| error.message.as_str());
                 let message = message.unwrap_or("The turn failed. Send your words again.");
-                self.block(&format!("**Failed:** {}\n", text::safe(message.trim())));
+                self.block(&format!("**Failed:** {}\n", text::safe_inline(message.trim())));
             }
             TurnStatus::Interrupted => {
                 let who = match turn.interrupted_by {

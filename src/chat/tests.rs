@@ -215,9 +215,12 @@ fn lines_that_look_like_ours_by_table() {
         text::safe("a\r\n## ❯ You\rb\u{1b}[31m red\u{1b}[0m\u{7}"),
         "a\n\\## ❯ You\nb red"
     );
-    assert_eq!(text::safe("\u{feff}## ◆ Agent"), "\\## ◆ Agent");
+    assert_eq!(text::safe("\u{feff}## ◆ Agent"), "<U+FEFF>## ◆ Agent");
     assert_eq!(text::safe("\u{1b}]0;title\u{7}x\u{1b}]8;;http://a\u{1b}\\y"), "xy");
     assert_eq!(text::inline("a\n## `b`  c", 100), "a ## 'b' c");
+    assert_eq!(text::inline_code("echo  `id`", 100), "`` echo `id` ``");
+    assert_eq!(text::inline_code("a\n``b`", 4), "``` a ``… ```");
+    assert_eq!(text::in_code("ls"), "`ls`");
     assert_eq!(text::fenced("x", "a ```` b"), "`````x\na ```` b\n`````\n");
     for (text, open) in [
         ("```\na", Some("```")),
@@ -316,6 +319,97 @@ fn output_never_closes_its_fence() {
     assert!(story.all().len() < 12_000, "{}", story.all().len());
     assert!(story.all().contains("line 0\n") && story.all().contains("line 4999\n"));
     assert!(story.all().contains("are left out here"), "{}", story.all());
+}
+
+fn thought(id: &str, parts: &[&str]) -> ThreadItem {
+    ThreadItem::Reasoning {
+        id: id.into(),
+        summary: parts.iter().map(ToString::to_string).collect(),
+        content: Vec::new(),
+    }
+}
+
+/// What is open at the end of an item, or where something comes between, is closed by its own mark, so that nothing that comes
+/// behind it ends it: an image in the code of one item is none in that of the next.
+#[test]
+fn code_ends_with_what_it_is_of() {
+    let items = vec![
+        message("m", "Steps:\n\n- one\n  ~~~\n  x\n\nI look."),
+        command("c", Some("~~~\n![](u)\n")),
+        message("n", "```\n![](u)\n```"),
+    ];
+    assert_eq!(
+        Story::of(&turn(items)).all(),
+        "\n\nSteps:\n\n- one\n~~~\n  x\n\nI look.\n~~~\n\n\
+         ### ◆ Command 1: `make`\n\n```sh\nmake\n```\n\n```text\n~~~\n![](u)\n```\n\n\
+         *Done after 1.2 s.*\n\n```\n![](u)\n```"
+    );
+    // Something comes between.
+    let (said, whole) = ("a\n```\nx", "a\n```\nx![](u)\n```\n![](u)");
+    let mut story = Story::default();
+    story.started(&message("m", ""));
+    story.delta(&"m".into(), 0, said);
+    story.note("Allowed once.");
+    story.delta(&"m".into(), 0, "![](u)\n");
+    story.completed(&message("m", whole));
+    assert_eq!(
+        story.all(),
+        "\n\na\n```\nx\n```\n\n*Allowed once.*\n\n```\n![](u)\n```\n![]\\(u)"
+    );
+    let parts = ["I look.\n\n```\nabc![](u)", "```\n![](u)"];
+    let mut story = Story::default();
+    story.started(&thought("r", &[]));
+    story.delta(&"r".into(), 0, "I look.\n\n```\nabc");
+    story.note("Allowed once.");
+    story.delta(&"r".into(), 0, "![](u)");
+    story.delta(&"r".into(), 1, "```\n![](u)");
+    story.completed(&thought("r", &parts));
+    assert_eq!(
+        story.all(),
+        "\n\n### ◆ Thinking\n\n> I look.\n>\n> ```\n> abc\n> ```\n\n*Allowed once.*\n\n\
+         > ```\n> ![](u)\n> ```\n>\n>\n> ```\n> ![](u)\n> ```"
+    );
+    // Told at once it is the same, without what came between.
+    assert_eq!(
+        Story::of(&turn(vec![thought("r", &parts)])).all(),
+        "\n\n### ◆ Thinking\n\n> I look.\n>\n> ```\n> abc![](u)\n> ```\n>\n>\n> ```\n> ![](u)\n> ```"
+    );
+}
+
+/// What stands behind words of ours in their line begins no code.
+#[test]
+fn what_begins_in_a_line_of_ours_is_no_code() {
+    for (text, expected) in [
+        ("```\n![](u)\n```", "```\n![]\\(u)\n```\n```\n"),
+        ("- ~~~\n![](u)", "- ~~~\n![]\\(u)"),
+        ("a\n```\n![](u)", "a\n```\n![]\\(u)\n```\n"),
+    ] {
+        let safe = text::safe_inline(text);
+        assert_eq!(safe.replace("![](u)", "![]\\(u)"), expected, "{text:?}");
+        assert_eq!(safe.contains("![](u)"), text.starts_with('a'), "{safe:?}");
+    }
+    let mut story = Story::default();
+    story.note("~~~\n![](u)\n~~~");
+    assert_eq!(story.all().trim(), "*~~~ ![]\\(u) ~~~*");
+}
+
+/// Code that the person leaves open ends with their words; and these count as said.
+#[test]
+fn the_persons_code_is_closed_when_it_is_sent() {
+    let words = "Look:\n```py\nx";
+    let made = after(words, &[sent(words, TAG), more(TAG, "```\n![](u)\n```")]);
+    assert!(
+        made.contains(&format!("{words}\n```\n\n## ◆ Agent · {TAG}\n\n```\n![](u)\n```")),
+        "{made}"
+    );
+    let told = [Told {
+        tag: TAG.to_owned(),
+        words: vec![words.to_owned()],
+        answer: "\n\n```\n![](u)\n```",
+    }];
+    assert_eq!(catch_up::writes(&made, &told), []);
+    let whole = after("", &catch_up::writes("", &told));
+    assert!(whole.contains(&format!("{words}\n```\n\n## ◆ Agent")), "{whole}");
 }
 
 #[test]
@@ -539,7 +633,7 @@ proptest! {
     #[test]
     fn untrusted_text_forges_nothing(text in nasty(), cuts in prop::collection::vec(0usize..80, 0..6)) {
         let whole = text::safe(&text);
-        let mut escaper = Escaper::default();
+        let mut escaper = Escaper::of_markdown();
         let mut pieces = String::new();
         let mut cuts: Vec<_> = cuts.into_iter().map(|cut| text.floor_char_boundary(cut.min(text.len()))).collect();
         cuts.sort_unstable();

@@ -1,5 +1,8 @@
-//! Text of others on its way into a document: without what terminals and readers would take for more than text, and with no
-//! line that could be one of our headings. It comes in pieces, and how it is cut changes nothing.
+//! Text of others on its way into a document: without what terminals and readers would take for more than text, with what hides
+//! shown, with nothing that is loaded by being shown, and with no line that could be one of our headings. It comes in pieces, and
+//! how it is cut changes nothing.
+
+use crate::shown::{self, Markdown, Visible};
 
 /// How the lines that give a document its shape begin.
 pub const MARKS: [&str; 3] = ["## ❯", "## ◆", "### ◆"];
@@ -9,12 +12,20 @@ pub fn is_structural(line: &str) -> bool {
     MARKS.iter().any(|mark| line.starts_with(mark))
 }
 
-/// Takes out control sequences and characters that change how the rest is read; every line end becomes `\n`.
-#[derive(Clone, Debug, Default)]
+/// Takes out control sequences of terminals, and shows what else would hide; every line end becomes `\n`.
+#[derive(Clone, Debug)]
 pub struct Cleaner {
     state: State,
-    /// A carriage return came, and what follows is not known yet.
-    returned: bool,
+    visible: Visible,
+}
+
+impl Default for Cleaner {
+    fn default() -> Self {
+        Self {
+            state: State::default(),
+            visible: Visible::prose(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -33,12 +44,6 @@ impl Cleaner {
     pub fn push(&mut self, piece: &str) -> String {
         let mut clean = String::with_capacity(piece.len());
         for c in piece.chars() {
-            if std::mem::take(&mut self.returned) {
-                clean.push('\n');
-                if c == '\n' {
-                    continue;
-                }
-            }
             match self.state {
                 State::Text => self.text(c, &mut clean),
                 State::Escape => {
@@ -66,28 +71,31 @@ impl Cleaner {
                 State::CommandEscape => self.state = State::Text,
             }
         }
-        clean
+        self.visible.push(&clean)
+    }
+
+    /// What is still held back, at the end.
+    pub fn finish(&mut self) -> String {
+        self.visible.finish()
     }
 
     fn text(&mut self, c: char, clean: &mut String) {
         match c {
             '\u{1b}' => self.state = State::Escape,
             '\u{9b}' => self.state = State::Control,
-            '\r' => self.returned = true,
-            '\n' | '\t' => clean.push(c),
-            '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => clean.push('\n'),
-            // What turns the direction of the line round, and a mark that hides in front of it.
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => {}
-            c if c.is_control() => {}
+            // What a terminal does with it, nobody reads.
+            '\u{7}' | '\u{8}' | '\0' => {}
             c => clean.push(c),
         }
     }
 }
 
-/// Puts a backslash before what would be one of our headings. Holds back only a beginning of a line that may still become one.
+/// Puts a backslash before what would be one of our headings. Holds back only what the next piece decides on.
 #[derive(Clone, Debug, Default)]
 pub struct Escaper {
     cleaner: Cleaner,
+    /// For Markdown; nothing in a fence of ours is loaded.
+    markdown: Option<Markdown>,
     /// The beginning of the line, while it may become a mark.
     held: String,
     /// What came last was not at the beginning of a line.
@@ -95,9 +103,26 @@ pub struct Escaper {
 }
 
 impl Escaper {
+    /// For text that is read as Markdown.
+    pub fn of_markdown() -> Self {
+        Self {
+            markdown: Some(Markdown::default()),
+            ..Self::default()
+        }
+    }
+
     pub fn push(&mut self, piece: &str) -> String {
-        let mut safe = String::with_capacity(piece.len());
-        for c in self.cleaner.push(piece).chars() {
+        let clean = self.cleaner.push(piece);
+        let clean = match &mut self.markdown {
+            Some(markdown) => markdown.push(&clean),
+            None => clean,
+        };
+        self.escape(&clean)
+    }
+
+    fn escape(&mut self, clean: &str) -> String {
+        let mut safe = String::with_capacity(clean.len());
+        for c in clean.chars() {
             if self.inside {
                 safe.push(c);
                 self.inside = c != '\n';
@@ -116,10 +141,24 @@ impl Escaper {
         safe
     }
 
-    /// What is still held back, at the end.
+    /// What is still held back, and the end of what is open, at the end.
     pub fn finish(&mut self) -> String {
+        self.end(Markdown::finish)
+    }
+
+    /// The same, where something else comes between.
+    pub fn pause(&mut self) -> String {
+        self.end(Markdown::pause)
+    }
+
+    fn end(&mut self, end: fn(&mut Markdown) -> String) -> String {
+        let mut rest = self.cleaner.finish();
+        if let Some(markdown) = &mut self.markdown {
+            rest = markdown.push(&rest) + &end(markdown);
+        }
+        let safe = self.escape(&rest);
         self.inside = false;
-        std::mem::take(&mut self.held)
+        safe + &std::mem::take(&mut self.held)
     }
 }
 
@@ -127,18 +166,33 @@ impl Escaper {
 #[derive(Clone, Debug, Default)]
 pub struct Quoter {
     cleaner: Cleaner,
+    markdown: Markdown,
     inside: bool,
 }
 
 impl Quoter {
-    /// What comes next begins a line.
-    pub fn begin_line(&mut self) {
-        self.inside = false;
+    pub fn push(&mut self, piece: &str) -> String {
+        let clean = self.markdown.push(&self.cleaner.push(piece));
+        self.quote(&clean)
     }
 
-    pub fn push(&mut self, piece: &str) -> String {
-        let mut quoted = String::with_capacity(piece.len() + 2);
-        for c in self.cleaner.push(piece).chars() {
+    /// What is still held back, and the end of what is open, at the end of the text or of a part of it.
+    pub fn finish(&mut self) -> String {
+        let rest = self.markdown.push(&self.cleaner.finish()) + &self.markdown.finish();
+        self.quote(&rest)
+    }
+
+    /// The same, where something else comes between. What follows begins a line.
+    pub fn pause(&mut self) -> String {
+        let rest = self.markdown.push(&self.cleaner.finish()) + &self.markdown.pause();
+        let quoted = self.quote(&rest);
+        self.inside = false;
+        quoted
+    }
+
+    fn quote(&mut self, clean: &str) -> String {
+        let mut quoted = String::with_capacity(clean.len() + 2);
+        for c in clean.chars() {
             if !std::mem::replace(&mut self.inside, c != '\n') {
                 quoted.push_str(if c == '\n' { ">" } else { "> " });
             }
@@ -148,20 +202,71 @@ impl Quoter {
     }
 }
 
-/// A whole text, made safe.
+/// A whole text of Markdown, made safe.
 pub fn safe(text: &str) -> String {
-    let mut escaper = Escaper::default();
+    whole(Escaper::of_markdown(), text)
+}
+
+/// The same behind words of ours on the same line.
+pub fn safe_inline(text: &str) -> String {
+    let safe = safe(&format!("x {text}"));
+    safe.strip_prefix("x ").unwrap_or(&safe).to_owned()
+}
+
+/// A person's words, which stay as they wrote them but for what would be loaded.
+pub fn words(text: &str) -> String {
+    let mut cleaner = Cleaner::default();
+    let clean = cleaner.push(text) + &cleaner.finish();
+    in_fence(&shown::inert(&clean))
+}
+
+/// A whole text for a fence of ours.
+pub fn in_fence(text: &str) -> String {
+    whole(Escaper::default(), text)
+}
+
+fn whole(mut escaper: Escaper, text: &str) -> String {
     let safe = escaper.push(text);
     safe + &escaper.finish()
 }
 
 /// A text for a place inside a line: one line, no more than so many characters, and nothing that ends code or a link.
 pub fn inline(text: &str, most: usize) -> String {
-    let clean = Cleaner::default().push(text);
-    let words = clean.split_whitespace().collect::<Vec<_>>().join(" ").replace('`', "'");
+    let mut cleaner = Cleaner::default();
+    let clean = cleaner.push(text) + &cleaner.finish();
+    cut(shown::inert(&shown::line(&clean)).replace('`', "'"), most)
+}
+
+fn cut(words: String, most: usize) -> String {
     match words.char_indices().nth(most) {
         Some((at, _)) => format!("{}…", &words[..at]),
         None => words,
+    }
+}
+
+/// What a person decides on, inside a line: nothing of it is taken out, neither a control sequence nor its end.
+pub fn decided(text: &str) -> String {
+    shown::inert(&shown::line(text)).replace('`', "'")
+}
+
+/// The same as code, which nothing inside ends.
+pub fn decided_code(text: &str) -> String {
+    in_code(&shown::inert(&shown::line(text)))
+}
+
+/// A text as code, of no more than so many characters.
+pub fn inline_code(text: &str, most: usize) -> String {
+    let mut cleaner = Cleaner::default();
+    let clean = cleaner.push(text) + &cleaner.finish();
+    in_code(&cut(shown::inert(&shown::line(&clean)), most))
+}
+
+/// One line as code.
+pub fn in_code(words: &str) -> String {
+    let fence = "`".repeat(longest_run(words) + 1);
+    match fence.len() {
+        1 => format!("`{words}`"),
+        _ => format!("{fence} {words} {fence}"),
     }
 }
 
@@ -177,7 +282,7 @@ pub fn fence_for(text: &str) -> String {
 
 /// Text in a fence, whole; ends with a line end.
 pub fn fenced(info: &str, text: &str) -> String {
-    let text = safe(text);
+    let text = in_fence(text);
     let fence = fence_for(&text);
     let end = if text.is_empty() || text.ends_with('\n') {
         ""
@@ -187,7 +292,12 @@ pub fn fenced(info: &str, text: &str) -> String {
     format!("{fence}{info}\n{text}{end}{fence}\n")
 }
 
-/// The fence that a Markdown text leaves open at its end.
+/// What closes the code that a person's words leave open at the margin, so that nothing that others say ends it.
+pub fn closing(words: &str) -> String {
+    open_fence(words).map(|fence| format!("\n{fence}")).unwrap_or_default()
+}
+
+/// The fence at the margin that a text leaves open at its end.
 pub fn open_fence(text: &str) -> Option<String> {
     let mut open: Option<(char, usize)> = None;
     for line in text.lines() {
@@ -200,7 +310,7 @@ pub fn open_fence(text: &str) -> Option<String> {
         let rest = &body[run..];
         match open {
             Some((with, length)) if with == mark && run >= length && rest.trim().is_empty() => open = None,
-            None if run >= 3 && (mark == '~' || !rest.contains('`')) => open = Some((mark, run)),
+            None if indent == 0 && run >= 3 && (mark == '~' || !rest.contains('`')) => open = Some((mark, run)),
             _ => {}
         }
     }

@@ -1,6 +1,9 @@
 //! `countersign acp`: the Agent Client Protocol over standard input and output.
 
 use crate::acp::{self, Setup};
+use crate::config::ClientSettings;
+use crate::config::startup::Startup;
+use crate::private;
 use crate::secrets::Secrets;
 use crate::server::log::{self, LogOptions};
 use std::io::{self, IsTerminal as _, Write as _};
@@ -16,6 +19,9 @@ pub struct Args {
     /// Log in instead, in this terminal, and end; editors start this for their person.
     #[arg(long)]
     login: bool,
+    /// Set a configuration key above the files, as TOML has its value; may be repeated.
+    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE")]
+    config: Vec<String>,
 }
 
 /// Serves one client until it closes its end.
@@ -28,7 +34,10 @@ pub fn run(args: Args) -> ExitCode {
             "no home folder is known, so there is no place for configuration and threads; set COUNTERSIGN_HOME to a folder",
         );
     };
-    let env = crate::cli::environment();
+    // One that others can write is refused in the answer to `initialize`, which editors show.
+    let _refused_later = private::make_home(&home);
+    let mut env = crate::cli::environment();
+    let startup = Startup::read(&args.config, &mut env);
     let secrets = Secrets::of_environment(&env);
     let filter = std::env::var("COUNTERSIGN_LOG").ok();
     let options = LogOptions {
@@ -54,7 +63,19 @@ pub fn run(args: Args) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("cannot start: {error}")),
     };
-    let setup = Setup { home, env, secrets };
+    for problem in &startup.problems {
+        say(&problem.message);
+    }
+    let client = ClientSettings {
+        startup: startup.settings,
+        ..ClientSettings::default()
+    };
+    let setup = Setup {
+        home,
+        env,
+        client,
+        secrets,
+    };
     let end = runtime.block_on(async {
         let stop = CancellationToken::new();
         let asked = stop.clone();

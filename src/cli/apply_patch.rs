@@ -5,7 +5,7 @@
 //! one of many small steps of a script, it starts without the large parser of the command line where it can.
 
 use crate::patch::disk::{CommitError, DiskChange, Transaction, commit, journal_folder, journal_path, recover};
-use crate::patch::files::{DiskFiles, FileText, Files, ReadError, absolute};
+use crate::patch::files::{DiskFiles, FileText, Files, ReadError, Whole, absolute};
 use crate::patch::parse::parse;
 use crate::patch::plan::error::PlanError;
 use crate::patch::plan::{FilePlan, plan};
@@ -287,6 +287,15 @@ impl Files for Within<'_> {
         let real = self.real(path);
         if self.roots.iter().any(|root| real.starts_with(root)) {
             DiskFiles.read(path)
+        } else {
+            Err(ReadError::Outside { real })
+        }
+    }
+
+    fn whole(&self, path: &Path) -> Result<Option<Whole>, ReadError> {
+        let real = self.real(path);
+        if self.roots.iter().any(|root| real.starts_with(root)) {
+            DiskFiles.whole(path)
         } else {
             Err(ReadError::Outside { real })
         }

@@ -1,7 +1,10 @@
 //! `countersign config`: the configuration in force, what it may hold, and bringing one along.
 
+use super::allowed;
+use crate::config::consent::{self, Refused};
 use crate::config::import;
-use crate::config::{self, Loaded, Sources, schema};
+use crate::config::startup::Startup;
+use crate::config::{self, ClientSettings, Loaded, Sources, schema};
 use crate::protocol::config::ConfigWarning;
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -19,6 +22,10 @@ pub struct Args {
 enum Wish {
     /// Show the configuration in force, secrets hidden. The status is 0 if nothing in it is wrong.
     Show(Show),
+    /// List what you have allowed for a folder: settings of an editor, trust, rules and permissions.
+    Allowed(allowed::Args),
+    /// Take back what you have allowed; you are asked again when it comes up.
+    Forget(allowed::Forget),
     /// Print the JSON Schema of config.toml.
     Schema,
     /// Bring along settings, instructions and prompts from the home folder of Codex.
@@ -54,6 +61,8 @@ struct Import {
 pub fn run(args: Args) -> ExitCode {
     let outcome = match args.command {
         Wish::Show(show) => shown(&show),
+        Wish::Allowed(wish) => sources().and_then(|sources| allowed::list(&wish, &sources.home)),
+        Wish::Forget(wish) => sources().and_then(|sources| allowed::forget(&wish, &sources.home)),
         Wish::Schema => Ok((format!("{:#}\n", schema::schema()), true)),
         Wish::Import(import) => imported(&import),
     };
@@ -76,12 +85,17 @@ fn say(text: &str) {
 
 /// What the process knows.
 fn sources() -> Result<Sources, String> {
-    let env = super::environment();
+    let mut env = super::environment();
+    let startup = Startup::read(&[], &mut env);
     let home = config::home(&env)
         .ok_or("Neither COUNTERSIGN_HOME nor HOME is an absolute path, so there is no configuration.")?;
     Ok(Sources {
         home,
         env,
+        client: ClientSettings {
+            startup: startup.settings,
+            ..ClientSettings::default()
+        },
         ..Sources::default()
     })
 }
@@ -93,14 +107,20 @@ fn shown(show: &Show) -> Result<(String, bool), String> {
         .as_ref()
         .map_or_else(|| here.clone(), |folder| here.join(folder));
     let sources = Sources {
-        cwd: Some(cwd),
+        cwd: Some(cwd.clone()),
         ..sources()?
     };
     let loaded = config::load(&sources).map_err(|error| error.to_string())?;
-    let text = match show.json {
-        true => format!("{:#}\n", as_json(&loaded, show.origin)),
-        false => as_lines(&loaded, show.origin),
+    let refused = consent::last_refused(&sources.home, &cwd);
+    let mut text = match show.json {
+        true => format!("{:#}\n", as_json(&loaded, &refused, show.origin)),
+        false => as_lines(&loaded, &refused, show.origin),
     };
+    if show.origin && !show.json {
+        for line in allowed::sentences(&sources.home, &cwd) {
+            text.push_str(&format!("# {line}\n"));
+        }
+    }
     Ok((text, loaded.warnings.is_empty()))
 }
 
@@ -113,7 +133,7 @@ fn values(loaded: &Loaded) -> Vec<(&Vec<String>, Value, &config::Origin)> {
         .collect()
 }
 
-fn as_json(loaded: &Loaded, origin: bool) -> Value {
+fn as_json(loaded: &Loaded, refused: &[(String, Refused)], origin: bool) -> Value {
     let mut shown = json!({ "config": loaded.read_result().config, "warnings": loaded.warnings });
     if origin {
         let origins = values(loaded).into_iter().map(|(way, value, origin)| {
@@ -122,26 +142,37 @@ fn as_json(loaded: &Loaded, origin: bool) -> Value {
             })
         });
         shown["origins"] = origins.collect();
+        let refused = refused
+            .iter()
+            .map(|(editor, refused)| json!({"setting": refused.shown(), "editor": editor, "reason": refused.reason}));
+        shown["refused"] = refused.collect();
     }
     shown
 }
 
-fn as_lines(loaded: &Loaded, origin: bool) -> String {
+fn as_lines(loaded: &Loaded, refused: &[(String, Refused)], origin: bool) -> String {
     let mut text = String::new();
     for (way, value, from) in values(loaded) {
-        text.push_str(&format!("{} = {value}", config::edit::key_path(way)));
+        // What a project says is among it: no line of its own, and nothing that hides.
+        let key = crate::shown::line(&config::edit::key_path(way));
+        text.push_str(&format!("{key} = {}", crate::shown::value(&value)));
         if origin {
-            text.push_str(&format!("  # {}", from.in_words()));
+            text.push_str(&format!("  # {}", crate::shown::line(&from.in_words())));
         }
         text.push('\n');
     }
     for ConfigWarning { message, path, line } in &loaded.warnings {
         let place = match (path, line) {
-            (Some(path), Some(line)) => format!("{}:{line}: ", path.display()),
-            (Some(path), None) => format!("{}: ", path.display()),
+            (Some(path), Some(line)) => format!("{}:{line}: ", crate::shown::path(path)),
+            (Some(path), None) => format!("{}: ", crate::shown::path(path)),
             (None, _) => String::new(),
         };
         text.push_str(&format!("# {place}{message}\n"));
+    }
+    if origin {
+        for (editor, refused) in refused {
+            text.push_str(&format!("# {}\n", consent::describe(editor, refused)));
+        }
     }
     text
 }

@@ -1,4 +1,4 @@
-//! `countersign doctor`: says what is missing on this machine and how to mend it.
+//! `countersign doctor`: says what is missing on this machine and how to fix it.
 //!
 //! Each check looks at the real thing: it puts up the sandbox, writes into the home folder, reads the
 //! configuration and asks a local server. Nothing stays behind, and no key is sent anywhere.
@@ -133,7 +133,7 @@ fn table(out: &mut impl Write, machine: &Machine, usable: bool, checks: &[Check]
     let verdict = if usable {
         "Countersign can work here."
     } else {
-        "Countersign cannot work here yet: mend what is marked FAIL. `countersign demo` needs no model."
+        "Countersign cannot work here yet: fix what is marked FAIL. `countersign demo` needs no model."
     };
     writeln!(out, "\n{verdict}")
 }

@@ -1,12 +1,15 @@
-//! `countersign mcp`: the configured tool servers, and logging in to one and out of it.
+//! `countersign mcp`: the configured tool servers, logging in to one and out of it, and allowing what one runs.
 
 use crate::config::login::CredentialStore;
 use crate::config::mcp::{ServerSettings, Transport};
 use crate::config::{self, Config, Sources};
-use crate::mcp::{self, Launch, Logins, Shelf, State, key};
+use crate::exec::Confinement;
+use crate::exec::rules;
+use crate::mcp::{self, Launch, Logins, Shelf, State, shown_name};
 use crate::protocol::mcp::McpServerStatus;
+use crate::shown;
 use clap::Subcommand;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,6 +27,13 @@ enum Wish {
     /// Log in to a tool server in a browser, or say what else it needs.
     Login {
         /// Its name in config.toml.
+        name: String,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Allow what a tool server runs as it is now, after it was changed where commands of the agent can write.
+    Allow {
+        /// Its name in config.toml, in the editor's settings or in the client.
         name: String,
         #[command(flatten)]
         place: Place,
@@ -55,13 +65,14 @@ pub(super) struct Tried {
 pub fn run(args: Args) -> ExitCode {
     let env = super::environment();
     let place = match &args.command {
-        Wish::List(place) | Wish::Login { place, .. } | Wish::Logout { place, .. } => place,
+        Wish::List(place) | Wish::Login { place, .. } | Wish::Allow { place, .. } | Wish::Logout { place, .. } => place,
     };
     let said = folder(place).and_then(|cwd| {
         let config = load(&env, &cwd)?;
         match &args.command {
             Wish::List(_) => Ok(list(&config, &env, &cwd)),
             Wish::Login { name, .. } => login(&config, name).map(|text| (text, true)),
+            Wish::Allow { name, .. } => allow(&config, name, &env, &cwd).map(|text| (text, true)),
             Wish::Logout { name, .. } => logout(&config, name).map(|text| (text, true)),
         }
     });
@@ -125,13 +136,14 @@ pub(super) fn try_all(config: &Config, env: &BTreeMap<String, String>, cwd: &Pat
             return config.mcp_servers.keys().map(failed).collect();
         }
     };
+    know_what_is_open(config, cwd);
     runtime.block_on(async {
         let shelf = Shelf::new(Logins::new(&config.home));
         let keys: Vec<&str> = config.provider_variables().collect();
         let servers: Vec<_> = config
             .mcp_servers
             .iter()
-            .map(|(name, settings)| shelf.get(name, settings, Launch::new(settings, cwd, env, &keys)))
+            .map(|(name, settings)| shelf.get(name, settings, Launch::new(settings, cwd, &config.home, env, &keys)))
             .collect();
         servers.iter().for_each(|server| server.start());
         let states = futures::future::join_all(servers.iter().map(|server| server.started())).await;
@@ -139,10 +151,14 @@ pub(super) fn try_all(config: &Config, env: &BTreeMap<String, String>, cwd: &Pat
             .iter()
             .zip(states)
             .map(|(server, State { status, problem })| Tried {
-                name: server.name.clone(),
+                // A project and the server have named them: no line of their own, and nothing that hides.
+                name: shown_name(&server.name),
                 outcome: match status {
-                    McpServerStatus::Ready => Ok(server.tools().iter().map(|tool| tool.name.clone()).collect()),
-                    _ => Err(problem.map_or_else(|| "it is not there".to_owned(), |problem| problem.to_string())),
+                    McpServerStatus::Ready => Ok(server.tools().iter().map(|tool| shown::line(&tool.name)).collect()),
+                    _ => Err(problem.map_or_else(
+                        || "it is not there".to_owned(),
+                        |problem| shown::line(&problem.to_string()),
+                    )),
                 },
             });
         let tried = tried.collect();
@@ -151,9 +167,46 @@ pub(super) fn try_all(config: &Config, env: &BTreeMap<String, String>, cwd: &Pat
     })
 }
 
+/// What commands may write is known before programs are looked for.
+fn know_what_is_open(config: &Config, cwd: &Path) {
+    let _rules = rules::Shelf::default().rules(&rules::Sources::new(&config.home, &config.rule_folders));
+    let _walls = Confinement::new(&config.sandbox_policy, cwd, &[], None);
+}
+
+/// Remembers the files that a server runs as they are now.
+fn allow(config: &Config, name: &str, env: &BTreeMap<String, String>, cwd: &Path) -> Result<String, String> {
+    know_what_is_open(config, cwd);
+    let keys: Vec<&str> = config.provider_variables().collect();
+    let server = shown_name(name);
+    let settings = config.mcp_servers.get(name);
+    let mut files = match settings.map(|settings| Launch::new(settings, cwd, &config.home, env, &keys)) {
+        Some(Launch::None(why)) => {
+            return Err(format!(
+                "The tool server {server} cannot be started: {}.",
+                shown::line(&why)
+            ));
+        }
+        Some(launch) => mcp::allow(&config.home, name, &launch).map_err(|error| error.to_string())?,
+        None => BTreeSet::new(),
+    };
+    // One of the editor's settings, or of a client, is in no file.
+    let refused = mcp::allow_refused(&config.home, name, cwd, settings.is_some());
+    files.extend(refused.map_err(|error| error.to_string())?);
+    if files.is_empty() {
+        known(config, name)?;
+        return Ok(format!(
+            "Commands of the agent can write nothing that the tool server {server} runs.\n"
+        ));
+    }
+    let files: String = files.iter().map(|file| format!("  {}\n", shown::path(file))).collect();
+    Ok(format!(
+        "The tool server {server} may be started with these as they are now:\n{files}"
+    ))
+}
+
 fn known<'a>(config: &'a Config, name: &str) -> Result<&'a ServerSettings, String> {
     config.mcp_servers.get(name).ok_or_else(|| {
-        let known: Vec<&str> = config.mcp_servers.keys().map(String::as_str).collect();
+        let known: Vec<String> = config.mcp_servers.keys().map(|name| shown_name(name)).collect();
         match known.is_empty() {
             true => format!("There is no tool server {name:?}; none are configured."),
             false => format!("There is no tool server {name:?}. There are: {}.", known.join(", ")),
@@ -178,7 +231,7 @@ fn login(config: &Config, name: &str) -> Result<String, String> {
             begun.url
         ));
         begun.finish().await.map_err(|error| error.to_string())?;
-        Ok(format!("You are logged in to the tool server {name}.\n"))
+        Ok(format!("You are logged in to the tool server {}.\n", shown_name(name)))
     })
 }
 
@@ -191,8 +244,8 @@ fn logout(config: &Config, name: &str) -> Result<String, String> {
         forgotten.map_err(|error| error.to_string())
     })?;
     Ok(match forgotten {
-        true => format!("You are logged out of the tool server {name}.\n"),
-        false => format!("Nobody was logged in to the tool server {name}.\n"),
+        true => format!("You are logged out of the tool server {}.\n", shown_name(name)),
+        false => format!("Nobody was logged in to the tool server {}.\n", shown_name(name)),
     })
 }
 
@@ -218,11 +271,11 @@ fn check_store(settings: &ServerSettings) -> Result<(), String> {
 
 /// What a server needs that takes no login by browser.
 fn otherwise(name: &str, settings: &ServerSettings) -> Option<String> {
+    let name = shown_name(name);
     match &settings.transport {
         Transport::Program { .. } => Some(format!(
             "The tool server {name} is a program and takes no login from here. What it needs to know it gets by `env` or \
-             `env_vars` in [mcp_servers.{}].\n",
-            key(name)
+             `env_vars` in [mcp_servers.{name}].\n"
         )),
         Transport::Http {
             bearer_token_env_var: Some(variable),
@@ -231,8 +284,7 @@ fn otherwise(name: &str, settings: &ServerSettings) -> Option<String> {
             "The tool server {name} gets its token from the variable {variable}. Set it in the environment that starts your editor.\n"
         )),
         Transport::Http { .. } if settings.has_token() => Some(format!(
-            "The tool server {name} gets its token from a header that [mcp_servers.{}] sets.\n",
-            key(name)
+            "The tool server {name} gets its token from a header that [mcp_servers.{name}] sets.\n"
         )),
         Transport::Http { .. } => None,
     }

@@ -1,18 +1,23 @@
 //! `countersign rules`: what the standing rules make of commands, for those who write rules and for tests.
 
-use crate::config::{self, Sources as ConfigSources};
+use crate::config::{self, Config, Sources as ConfigSources};
+use crate::exec::Confinement;
 use crate::exec::command::{self, Judgement, shell_text};
-use crate::exec::decide::{Case, Escalation, SessionGrants, Verdict, decide};
+use crate::exec::decide::{Case, Escalation, Kept, Scene, SessionGrants, Verdict, decide};
+use crate::exec::profile::{Place, secrets};
 use crate::exec::rules::{self, Rule, Rules, Sources};
 use crate::protocol::config::ConfigWarning;
 use crate::protocol::item::Confined;
 use crate::protocol::settings::{ApprovalPolicy, SandboxMode, SandboxPolicy};
+use crate::shown;
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Longest line that is read, in bytes.
 const MOST_LINE: usize = 4 << 20;
@@ -84,9 +89,9 @@ pub fn run(args: Args) -> ExitCode {
             let loaded = load(&check.which);
             (
                 "check",
-                loaded.and_then(|(cwd, rules)| {
+                loaded.and_then(|(cwd, rules, config)| {
                     say_reports(rules.reports());
-                    let judge = Judge::new(&check, &cwd, &rules);
+                    let judge = Judge::new(&check, &cwd, &rules, config.as_deref());
                     judge
                         .all(io::stdin().lock(), io::stdout().lock())
                         .map_err(|error| format!("{error}"))
@@ -97,7 +102,7 @@ pub fn run(args: Args) -> ExitCode {
             let loaded = load(&list.which);
             (
                 "list",
-                loaded.and_then(|(_, rules)| show(&rules, io::stdout().lock()).map_err(|error| format!("{error}"))),
+                loaded.and_then(|(_, rules, _)| show(&rules, io::stdout().lock()).map_err(|error| format!("{error}"))),
             )
         }
     };
@@ -125,14 +130,14 @@ fn say_reports(reports: &[ConfigWarning]) {
 /// A report behind its place, as compilers write them.
 fn in_words(report: &ConfigWarning) -> String {
     match (&report.path, report.line) {
-        (Some(path), Some(line)) => format!("{}:{line}: {}", path.display(), report.message),
-        (Some(path), None) => format!("{}: {}", path.display(), report.message),
+        (Some(path), Some(line)) => format!("{}:{line}: {}", shown::path(path), report.message),
+        (Some(path), None) => format!("{}: {}", shown::path(path), report.message),
         (None, _) => report.message.clone(),
     }
 }
 
-/// The folder that commands run in, and the rules that count there.
-fn load(which: &Which) -> Result<(PathBuf, Rules), String> {
+/// The folder that commands run in, the rules that count there, and the configuration if it is asked.
+fn load(which: &Which) -> Result<(PathBuf, Rules, Option<Box<Config>>), String> {
     let here = std::env::current_dir();
     let absolute = |path: &Path| match &here {
         _ if path.is_absolute() => Ok(path.to_owned()),
@@ -150,11 +155,11 @@ fn load(which: &Which) -> Result<(PathBuf, Rules), String> {
     })?;
     if !which.rules.is_empty() {
         let files: Result<Vec<_>, _> = which.rules.iter().map(|path| absolute(path)).collect();
-        return Ok((cwd, rules::load_files(&files?)));
+        return Ok((cwd, rules::load_files(&files?), None));
     }
     let env = crate::cli::environment();
     let Some(home) = crate::cli::home() else {
-        return Ok((cwd, Rules::default()));
+        return Ok((cwd, Rules::default(), None));
     };
     let sources = ConfigSources {
         home: home.clone(),
@@ -164,7 +169,38 @@ fn load(which: &Which) -> Result<(PathBuf, Rules), String> {
     };
     let loaded = config::load(&sources).map_err(|error| error.to_string())?;
     let rules = rules::load(&Sources::new(&home, &loaded.config.rule_folders));
-    Ok((cwd, rules))
+    Ok((cwd, rules, Some(Box::new(loaded.config))))
+}
+
+/// What the settings keep, as for a conversation in this folder.
+fn kept(cwd: &Path, env: &BTreeMap<String, String>, config: Option<&Config>) -> Kept {
+    let person = env.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let place = Place {
+        cwd: cwd.to_owned(),
+        home: person.clone(),
+        ..Place::default()
+    };
+    let reading = SandboxPolicy::from_mode(SandboxMode::ReadOnly);
+    let reading = Confinement::new(&reading, cwd, &[], None);
+    let reading = match config {
+        Some(config) => reading.unreadable(&config.unreadable, &place),
+        None => reading,
+    };
+    let keys = match crate::cli::home() {
+        Some(own) if config.is_none_or(|config| config.unreadable_defaults) => secrets(person.as_deref(), &own, env),
+        _ => Vec::new(),
+    };
+    let (protected, unprotected) = match config {
+        Some(config) => (config.protected.as_slice(), config.unprotected.as_slice()),
+        None => Default::default(),
+    };
+    Kept::new(
+        reading.without(&keys).closed(),
+        protected,
+        unprotected,
+        person.as_deref(),
+    )
+    .within(cwd)
 }
 
 /// What is said of a command.
@@ -217,10 +253,16 @@ struct Judge<'a> {
     cwd: &'a Path,
     rules: &'a Rules,
     grants: SessionGrants,
+    env: BTreeMap<String, String>,
+    kept: Arc<Kept>,
+    walls: bool,
 }
 
 impl<'a> Judge<'a> {
-    fn new(check: &Check, cwd: &'a Path, rules: &'a Rules) -> Self {
+    fn new(check: &Check, cwd: &'a Path, rules: &'a Rules, config: Option<&Config>) -> Self {
+        // As for a conversation in this folder.
+        crate::exec::program::guard(cwd);
+        let env = crate::cli::environment();
         Self {
             approval: match check.policy {
                 Policy::Untrusted => ApprovalPolicy::Untrusted,
@@ -236,6 +278,9 @@ impl<'a> Judge<'a> {
             cwd,
             rules,
             grants: SessionGrants::default(),
+            kept: Arc::new(kept(cwd, &env, config)),
+            env,
+            walls: crate::exec::support().can_confine(),
         }
     }
 
@@ -326,14 +371,29 @@ impl<'a> Judge<'a> {
     fn answer(&self, id: Value, argv: &[String], escalated: bool) -> Answer {
         let decided = decide(&Case {
             argv,
-            cwd: self.cwd,
+            scene: Scene {
+                env: &self.env,
+                kept: Some(&self.kept),
+                ..Scene::at(self.cwd)
+            },
             approval: self.approval,
             sandbox: &self.sandbox,
             escalation: escalated.then_some(Escalation { justification: None }),
             grants: &self.grants,
             rules: self.rules,
+            walls: self.walls,
+            beside: None,
         });
-        let Judgement { label, parts } = decided.judgement;
+        let confined = match &decided.verdict {
+            Verdict::Run(confined) | Verdict::Ask { confined, .. } => *confined,
+            Verdict::Refuse { .. } => Confined::Workspace,
+        };
+        // Where a rule lets it out, it is not its label that does.
+        let label = match decided.rule {
+            Some(_) => decided.judgement.label,
+            None => decided.judgement.label_when(confined),
+        };
+        let Judgement { parts, .. } = decided.judgement;
         let why = || {
             let part = parts.iter().find(|part| part.label == label)?;
             let text = shell_text(argv).unwrap_or(&part.text);
@@ -401,13 +461,13 @@ fn show(rules: &Rules, mut out: impl Write) -> io::Result<bool> {
             .as_ref()
             .map(|reason| format!("  # {reason}"))
             .unwrap_or_default();
-        writeln!(
-            out,
-            "{:5}  {}{out_of_sandbox}  ({}){reason}",
-            rule.decision.as_str(),
+        // A project's words are among them: no line of their own, and nothing that hides.
+        let words = shown::line(&format!(
+            "{}{out_of_sandbox}  ({}){reason}",
             rule.in_words(),
             rule.place
-        )?;
+        ));
+        writeln!(out, "{:5}  {words}", rule.decision.as_str())?;
     }
     for standing in rules.permissions() {
         let permission = serde_json::to_string(&standing.permission)?;
@@ -415,7 +475,8 @@ fn show(rules: &Rules, mut out: impl Write) -> io::Result<bool> {
             .folder
             .as_ref()
             .map_or_else(|| "everywhere".to_owned(), |folder| folder.display().to_string());
-        writeln!(out, "permission  {permission}  in {folder}  ({})", standing.place)?;
+        let words = shown::line(&format!("{permission}  in {folder}  ({})", standing.place));
+        writeln!(out, "permission  {words}")?;
     }
     if rules.iter().next().is_none() && rules.permissions().next().is_none() {
         writeln!(out, "There are no rules.")?;

@@ -1,5 +1,7 @@
 //! `countersign sandbox`: a command confined as the agent's commands are, with its own streams and exit status.
 
+use crate::config::bounds::{Bounds, Memory};
+use crate::config::requests::{self, Credential, Requests};
 use crate::exec::{Confinement, role};
 use crate::protocol::settings::SandboxPolicy;
 use clap::{Parser as _, ValueEnum};
@@ -31,15 +33,36 @@ pub struct Args {
     /// A file or folder that can be neither read nor written.
     #[arg(long, value_name = "PATH")]
     unreadable: Vec<PathBuf>,
+    /// Keep every file or folder of this name read-only, at any depth.
+    #[arg(long, value_name = "NAME")]
+    protected: Vec<String>,
+    /// Let this protected name be written.
+    #[arg(long, value_name = "NAME")]
+    unprotected: Vec<String>,
     /// A TCP port of this machine's loopback that may be connected to without a network.
     #[arg(long, value_name = "PORT")]
     loopback: Vec<u16>,
-    /// A host that may be connected to by TCP without a network; with one port if named.
+    /// A host that may be connected to by TCP without a network; with one port if named. `*.HOST` is every name below it.
     #[arg(long, value_name = "HOST[:PORT]")]
     host: Vec<String>,
+    /// Block this host.
+    #[arg(long, value_name = "HOST[:PORT]")]
+    no_host: Vec<String>,
+    /// Send a secret of this environment to this host only: the command sees a placeholder in its variable.
+    #[arg(long, value_name = "VARIABLE=HOST")]
+    credential: Vec<String>,
+    /// Allow requests to this host with this method, and no other than those named.
+    #[arg(long, value_name = "METHOD=HOST")]
+    method: Vec<String>,
     /// A socket file outside that may be connected to.
     #[arg(long, value_name = "PATH")]
     socket: Vec<PathBuf>,
+    /// Memory that all it starts may take: as "8 GiB", or a share of the machine.
+    #[arg(long, value_name = "AMOUNT", default_value = "50%")]
+    memory: Memory,
+    /// Processes and threads that there may be at one time.
+    #[arg(long, value_name = "COUNT", default_value_t = Bounds::default().processes, value_parser = clap::value_parser!(u64).range(8..))]
+    processes: u64,
     /// The program and its arguments.
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<String>,
@@ -128,7 +151,7 @@ fn prepare(args: &Args) -> Result<(PathBuf, Confinement), String> {
         paths.iter().map(find).collect()
     };
     let roots = found("writable", &args.writable)?;
-    let hosts: Result<Vec<_>, String> = args.host.iter().map(|host| host_and_port(host)).collect();
+    let hosts = |list: &[String]| -> Result<Vec<_>, String> { list.iter().map(|host| host_and_port(host)).collect() };
     // What is to be closed need not exist yet.
     let closed = |paths: &[PathBuf]| -> Result<Vec<PathBuf>, String> {
         let place = |path: &PathBuf| Ok(crate::exec::resolve(&absolute(path)?));
@@ -147,15 +170,32 @@ fn prepare(args: &Args) -> Result<(PathBuf, Confinement), String> {
         },
     };
     let tmpdir = std::env::var_os("TMPDIR").map(PathBuf::from);
+    let home = std::env::var_os("HOME")
+        .map(PathBuf::from)
+        .filter(|home| home.is_absolute());
     let confinement = Confinement::new(&policy, &cwd, &[], tmpdir.as_deref());
+    let bounds = Bounds {
+        memory: args.memory,
+        processes: args.processes,
+    };
+    let confinement = confinement.within(bounds);
+    let confinement = confinement.keeping_later(
+        &args.protected,
+        &args.unprotected,
+        std::slice::from_ref(&cwd),
+        (tmpdir.as_deref(), home.as_deref()),
+    );
     let mut confinement = roots.into_iter().fold(confinement, Confinement::with_writable);
     if let Some(walls) = confinement.walls_mut() {
         walls.read_only.extend(closed(&args.read_only)?);
         walls.unreadable.extend(closed(&args.unreadable)?);
         walls.loopback_ports.extend(&args.loopback);
-        walls.hosts.extend(hosts?);
+        walls.hosts.extend(hosts(&args.host)?);
+        walls.denied_hosts.extend(hosts(&args.no_host)?);
         walls.sockets.extend(found("socket", &args.socket)?);
     }
+    let requests = requests(&args.credential, &args.method)?;
+    let confinement = confinement.requesting(&requests, &crate::cli::environment());
     Ok((cwd, confinement))
 }
 
@@ -172,6 +212,31 @@ fn host_and_port(text: &str) -> Result<(String, Option<u16>), String> {
         }
         _ => Ok((text.to_owned(), None)),
     }
+}
+
+/// `NAME=HOST` of each kind.
+fn requests(credentials: &[String], methods: &[String]) -> Result<Requests, String> {
+    let read = |text: &str| {
+        let (name, host) = text.split_once('=')?;
+        Some((name.to_owned(), requests::name(host)?)).filter(|_| !name.is_empty())
+    };
+    let wrong = |text: &str| format!("this is no name with the one host that it belongs to; write NAME=HOST: {text}");
+    let mut given = Requests::default();
+    for text in credentials {
+        let (variable, host) = read(text).ok_or_else(|| wrong(text))?;
+        given.credentials.push(Credential {
+            from: variable.clone(),
+            variable,
+            hosts: vec![host],
+            headers: requests::usual_headers(),
+            in_query: false,
+        });
+    }
+    for text in methods {
+        let (method, host) = read(text).ok_or_else(|| wrong(text))?;
+        given.methods.entry(host).or_default().push(method.to_ascii_uppercase());
+    }
+    Ok(given)
 }
 
 /// The person's own environment, without what looks like a secret, and with the marks of the sandbox.

@@ -1,6 +1,8 @@
 //! `countersign serve`: the language server, over the wire that the editor wants.
 
+use crate::config::startup::Startup;
 use crate::feedback::ring::Ring;
+use crate::private;
 use crate::secrets::Secrets;
 use crate::server::log::{self, LogOptions};
 use crate::server::run::{self, Setup};
@@ -17,9 +19,14 @@ pub struct Args {
     /// Serve over standard input and output (the default).
     #[arg(long, conflicts_with_all = ["tcp", "pipe"])]
     stdio: bool,
-    /// Wait for one client on this address, for example 127.0.0.1:9257, or on a port of this machine.
+    /// Wait for one client on this address, for example 127.0.0.1:9257, or on a port of this machine. Its first line has to be
+    /// `Authorization: Bearer SECRET`, with the secret from the file that is named when the server waits.
     #[arg(long, value_name = "ADDR", conflicts_with = "pipe", value_parser = address)]
     tcp: Option<SocketAddr>,
+    /// With --tcp, on this machine only: ask for no secret. Whoever connects first, also another user of this machine, works
+    /// with your rights.
+    #[arg(long, requires = "tcp")]
+    no_auth: bool,
     /// Connect to the socket (on Windows: the named pipe) at this path, or make it and wait for one client.
     #[arg(long, value_name = "PATH")]
     pipe: Option<PathBuf>,
@@ -33,6 +40,9 @@ pub struct Args {
     /// Also write the log to standard error.
     #[arg(long)]
     log_stderr: bool,
+    /// Set a configuration key above the files, as TOML has its value; may be repeated.
+    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE")]
+    config: Vec<String>,
 }
 
 /// Serves one client; the status is 0 after `shutdown` and `exit`, else 1.
@@ -42,7 +52,14 @@ pub fn run(args: Args) -> ExitCode {
             "no home folder is known, so there is no place for configuration and threads; set COUNTERSIGN_HOME to a folder",
         );
     };
-    let env = crate::cli::environment();
+    // One that others can write is refused in the answer to `initialize`, which editors show; a socket needs a secret in it.
+    if let Err(trouble) = private::make_home(&home)
+        && (args.tcp.is_some() || args.pipe.is_some())
+    {
+        return fail(trouble);
+    }
+    let mut env = crate::cli::environment();
+    let startup = Startup::read(&args.config, &mut env);
     let secrets = Secrets::of_environment(&env);
     let ring = Ring::default();
     let filter = std::env::var("COUNTERSIGN_LOG").ok();
@@ -54,7 +71,7 @@ pub fn run(args: Args) -> ExitCode {
         ring: Some(&ring),
     };
     let log_trouble = log::install(&options).err();
-    let wire = match connect(&args) {
+    let wire = match connect(&args, &home) {
         Ok(wire) => wire,
         Err(message) => return fail(message),
     };
@@ -72,6 +89,7 @@ pub fn run(args: Args) -> ExitCode {
     let setup = Setup {
         home,
         env,
+        startup,
         parent: args.client_process_id,
         log_trouble,
         trace_file: trace_file.filter(|path| !path.as_os_str().is_empty()),
@@ -96,19 +114,43 @@ pub fn run(args: Args) -> ExitCode {
     }
 }
 
-fn connect(args: &Args) -> Result<Wire, String> {
+fn connect(args: &Args, home: &std::path::Path) -> Result<Wire, String> {
+    let tell = |what: String| say(format!("countersign: {what}"));
     if let Some(address) = args.tcp {
-        if !address.ip().is_loopback() {
-            say(format!(
-                "countersign: {address} can be reached from other machines, and whoever connects works with your rights"
+        let is_here = address.ip().is_loopback();
+        if args.no_auth && !is_here {
+            return Err(format!(
+                "{address} can be reached from other machines, so --no-auth is not allowed; leave it out, or listen on 127.0.0.1"
             ));
         }
-        let listening = |address| say(format!("countersign: waiting for a client on {address}"));
-        return Wire::tcp(address, listening).map_err(|error| format!("cannot listen on {address}: {error}"));
+        if args.no_auth {
+            say("countersign: WARNING: --no-auth: whoever connects first, also another user of this machine, works with \
+                 your rights"
+                .to_owned());
+        }
+        if !is_here {
+            say(format!(
+                "countersign: WARNING: {address} can be reached from other machines, and what is said there, the secret too, \
+                 can be read on the way; an ssh tunnel to 127.0.0.1 is safer"
+            ));
+        }
+        let listening = |address, secret: Option<&std::path::Path>| {
+            say(format!("countersign: waiting for a client on {address}"));
+            if let Some(secret) = secret {
+                say(format!(
+                    "countersign: its first line has to be \"Authorization: Bearer SECRET\", with the secret from {}",
+                    secret.display()
+                ));
+            }
+        };
+        let home = (!args.no_auth).then_some(home);
+        return Wire::tcp(address, home, listening, &tell)
+            .map_err(|error| format!("cannot listen on {address}: {error}"));
     }
     if let Some(path) = &args.pipe {
         let listening = || say(format!("countersign: waiting for a client on {}", path.display()));
-        return Wire::pipe(path, listening).map_err(|error| format!("cannot use the pipe {}: {error}", path.display()));
+        return Wire::pipe(path, listening, &tell)
+            .map_err(|error| format!("cannot use the pipe {}: {error}", path.display()));
     }
     if !args.stdio && io::stdin().is_terminal() {
         say(

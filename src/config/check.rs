@@ -1,10 +1,14 @@
 //! Holds what was written against the table of keys: what fits is kept, the rest is reported with its line.
 
+use super::bounds::Memory;
+use super::consent::{self, Allowed, Refused};
+use super::described;
 use super::keys::{self, Key, Kind, Scope};
-use super::permissions::{check_profiles, check_subjects};
+use super::permissions::{check_hosts, check_profiles, check_subjects};
 use super::tree::{Data, Node};
 use crate::protocol::config::ConfigWarning;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Which layer is looked at.
@@ -12,15 +16,30 @@ use std::path::{Path, PathBuf};
 pub(super) enum Layer {
     /// The person's own file, or a profile.
     Person,
+    /// Settings by the command that starts the server, or of an editor that vouches for them as the person's own.
+    Command,
     Project,
-    /// Settings of the editor.
+    /// Settings of the editor, which a workspace may have put there.
     Client,
     /// Overrides of one request.
     Request,
 }
 
 /// Settings in the editor's section that are the plugin's business.
-const EDITORS_OWN: &[&str] = &["server", "trace", "path", "plugin_protocol"];
+const EDITORS_OWN: &[&str] = &["server", "trace", "path", "plugin_protocol", "settings_key"];
+
+/// Addresses that get what the person is known by.
+const KEYS_GO_TO: &[&str] = &["openai_base_url", "chatgpt_base_url", "realtime.base_url"];
+
+const IN_PLACE: &str = "in place of what you have under that name, of which nothing goes along";
+
+/// Characters of a name that nobody knows, where it is reported.
+const MOST_OF_A_NAME: usize = 100;
+
+/// Unknown keys of one file of a project, or of the editor's settings, for which it is looked what could be meant.
+const MOST_HINTS: usize = 10;
+/// Warnings about one file of a project, or about the editor's settings: its author says as much as they like.
+const MOST_WARNINGS: usize = 20;
 
 /// Whether a warning says that the value of a top-level key has another shape than it takes.
 pub(super) fn is_misfit_of(key: &str, warning: &ConfigWarning) -> bool {
@@ -43,6 +62,16 @@ pub(super) struct Checker<'a> {
     pub(super) notes: Vec<ConfigWarning>,
     /// Values that do not fit, which make the overrides of a request invalid as a whole.
     pub(super) misfits: Vec<String>,
+    /// Values of others that the person has allowed.
+    pub(super) allowed: Option<&'a Allowed>,
+    /// What holds without this layer, where it is said of a value whose place it takes.
+    pub(super) current: Option<&'a Map<String, Value>>,
+    /// Values that do not count without the person's word.
+    pub(super) refused: Vec<Refused>,
+    /// How many keys were not known.
+    unknown_keys: usize,
+    /// Who may set what lies in the table that is looked at, where the table's own key says so.
+    around: Option<Scope>,
 }
 
 impl<'a> Checker<'a> {
@@ -56,6 +85,11 @@ impl<'a> Checker<'a> {
             warnings: Vec::new(),
             notes: Vec::new(),
             misfits: Vec::new(),
+            allowed: None,
+            current: None,
+            refused: Vec::new(),
+            unknown_keys: 0,
+            around: None,
         }
     }
 
@@ -77,7 +111,7 @@ impl<'a> Checker<'a> {
             }
             // Editors write settings in camel case.
             let name = match self.layer {
-                Layer::Client if keys::find(keys, written).is_none() => keys::snake(written),
+                Layer::Client | Layer::Command if keys::find(keys, written).is_none() => keys::snake(written),
                 _ => written.clone(),
             };
             let proper = keys::proper(keys, &name);
@@ -88,7 +122,10 @@ impl<'a> Checker<'a> {
                 continue;
             }
             let name = proper.to_owned();
-            if self.layer == Layer::Client && path.is_empty() && EDITORS_OWN.contains(&name.as_str()) {
+            if matches!(self.layer, Layer::Client | Layer::Command)
+                && path.is_empty()
+                && EDITORS_OWN.contains(&name.as_str())
+            {
                 continue;
             }
             let known = keys::find(keys, &name);
@@ -100,10 +137,10 @@ impl<'a> Checker<'a> {
                     let message = format!("`{name}` cannot stand in a profile; it is not used.");
                     self.warn(message, node.line);
                 }
-                Some(key) if self.layer == Layer::Project && key.scope == Scope::Person => {
+                Some(key) if self.layer == Layer::Project && !key.scope.is_projects() => {
                     let message = format!(
                         "A project cannot set `{}`; it is not used. If you want it, put it into your own config.toml.",
-                        path.join(".")
+                        consent::key_of(path)
                     );
                     self.warn(message, node.line);
                 }
@@ -112,20 +149,28 @@ impl<'a> Checker<'a> {
                         "A project can set `{}` only if you trust it, since it starts programs with your rights; it is not \
                          used. Look at it, and if you want it put this into your own config.toml: \
                          [projects.{:?}] with trust_level = \"trusted\".",
-                        path.join("."),
+                        consent::key_of(path),
                         self.folder.unwrap_or_else(|| Path::new("")).display().to_string()
                     );
                     self.warn(message, node.line);
                 }
                 Some(key) => {
+                    let outer = self.around;
+                    let Some(node) = self.admit(key, node, path) else {
+                        self.around = outer;
+                        path.pop();
+                        continue;
+                    };
+                    let node = node.as_ref();
                     match key.without_effect {
                         // Whoever sets it counts on it, so they are told without looking into the file.
                         Some(why) => {
-                            let message = format!("`{}` is known, but has no effect here: {why}.", path.join("."));
+                            let message =
+                                format!("`{}` is known, but has no effect here: {why}.", consent::key_of(path));
                             self.warn(message, node.line);
                         }
                         None if !key.used => {
-                            let message = format!("`{}` is known but not used yet.", path.join("."));
+                            let message = format!("`{}` is known but not used yet.", consent::key_of(path));
                             self.note(message, node.line);
                         }
                         None => {}
@@ -133,11 +178,120 @@ impl<'a> Checker<'a> {
                     if let Some(value) = self.value(key.kind, node, path) {
                         kept.insert(name.clone(), value);
                     }
+                    self.around = outer;
                 }
             }
             path.pop();
         }
         kept
+    }
+
+    /// What of a value may be set from here: all of it, some entries of a table with free names, or nothing. What may not is
+    /// kept as refused. Tables with known names are judged key by key when they are looked into.
+    fn admit<'n>(&mut self, key: &'static Key, node: &'n Node, path: &[String]) -> Option<Cow<'n, Node>> {
+        let scope = self.around.unwrap_or(key.scope);
+        let may_set = match self.layer {
+            Layer::Client => scope.is_editors(),
+            Layer::Request => scope.is_requests(),
+            Layer::Person | Layer::Command | Layer::Project => true,
+        };
+        if may_set {
+            // What is inside has its own word on it, but where the whole table is one choice.
+            if scope == Scope::Own {
+                self.around = Some(scope);
+            }
+            return Some(Cow::Borrowed(node));
+        }
+        let path = consent::key_of(path);
+        match (key.kind, &node.data) {
+            (Kind::Table(_), Data::Table(_)) => {
+                self.around = Some(scope);
+                Some(Cow::Borrowed(node))
+            }
+            (
+                Kind::Map(_) | Kind::Profiles | Kind::Permissions | Kind::TextMap | Kind::FlagMap,
+                Data::Table(entries),
+            ) => {
+                let mut entries = entries.clone();
+                entries.retain(|(name, entry)| {
+                    let takes_a_place = self.takes_a_place(&path, name, entry);
+                    self.counts(
+                        &format!("{path}.{}", consent::key_part(name)),
+                        entry,
+                        scope,
+                        takes_a_place,
+                    )
+                });
+                // Each that is left has been allowed as a whole.
+                self.around = Some(Scope::Anyone);
+                let is_empty = entries.is_empty();
+                let kept = Node {
+                    data: Data::Table(entries),
+                    line: node.line,
+                };
+                (!is_empty).then_some(Cow::Owned(kept))
+            }
+            _ => self.counts(&path, node, scope, false).then(|| {
+                self.around = Some(Scope::Anyone);
+                Cow::Borrowed(node)
+            }),
+        }
+    }
+
+    /// Whether an entry of a table describes something of its own under a name that is taken.
+    fn takes_a_place(&self, table: &str, name: &str, entry: &Node) -> bool {
+        let Data::Table(inner) = &entry.data else { return false };
+        let keys = inner.iter().filter(|(_, node)| node.data != Data::Null);
+        described::is_description(table, keys.map(|(key, _)| key.as_str()))
+            && self
+                .current
+                .is_some_and(|current| described::is_known(current, table, name))
+    }
+
+    /// Whether a single value counts although its key is not for whoever set it: it allows less than anything else, or the
+    /// person has said so.
+    fn counts(&mut self, key: &str, node: &Node, scope: Scope, takes_a_place: bool) -> bool {
+        if node.data == Data::Null || only_tightens(key, &node.data) {
+            return true;
+        }
+        let reason = match scope {
+            Scope::Own => "it chooses among what you have, or speaks in your name",
+            Scope::Trusted => "it starts a program with your rights",
+            _ if KEYS_GO_TO.contains(&key) => "it names an address to which your key or your login is sent",
+            _ => "it starts programs, names addresses, or decides what others may",
+        };
+        match takes_a_place {
+            true => self.allow(key, node, &format!("{reason}, {IN_PLACE}")),
+            false => self.allow(key, node, reason),
+        }
+    }
+
+    /// Whether the person has allowed a value; if not, it is kept as refused, with a warning.
+    pub(super) fn allow(&mut self, key: &str, node: &Node, reason: &str) -> bool {
+        let value = plain(node);
+        let fingerprint = match (self.layer, self.folder) {
+            (Layer::Request, Some(folder)) => consent::fingerprint_in(folder, key, &value),
+            _ => consent::fingerprint(key, &value),
+        };
+        if self.allowed.is_some_and(|allowed| allowed.contains(&fingerprint)) {
+            return true;
+        }
+        let who = match self.layer {
+            Layer::Request => "A request",
+            _ => "The editor's settings",
+        };
+        let refused = Refused {
+            key: key.to_owned(),
+            value,
+            reason: reason.to_owned(),
+        };
+        let shown = refused.shown_key();
+        let message = format!(
+            "{who} cannot set `{shown}`, since {reason}; it is not used. Put it into your own config.toml, or into the command that starts the server (`-c {shown}=…`)."
+        );
+        self.refused.push(refused);
+        self.misfit_with(message, node.line);
+        false
     }
 
     fn unknown(&mut self, keys: &'static [Key], path: &[String], written: &str, node: &Node) {
@@ -151,9 +305,16 @@ impl<'a> Checker<'a> {
         let place = if table.is_empty() {
             String::new()
         } else {
-            format!(" in [{}]", table.join("."))
+            format!(" in [{}]", consent::key_of(table))
         };
-        let hint = keys::suggestion(keys, above, written).map_or_else(String::new, |hint| format!("; {hint}"));
+        let written = short(written);
+        self.unknown_keys += 1;
+        let is_others = matches!(self.layer, Layer::Project | Layer::Client);
+        let hint = match is_others && self.unknown_keys > MOST_HINTS {
+            true => None,
+            false => keys::suggestion(keys, above, &written),
+        };
+        let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
         let end = if hint.ends_with(['?', '.']) { "" } else { "." };
         self.warn(
             format!("`{written}` is not a known key{place}, so it is not used{hint}{end}"),
@@ -172,6 +333,9 @@ impl<'a> Checker<'a> {
             (Kind::Seconds, Data::Float(number)) if *number > 0.0 && number.is_finite() => Some(Value::from(*number)),
             (Kind::Flag, Data::Flag(flag)) => Some(Value::from(*flag)),
             (Kind::Count, Data::Number(number)) if *number >= 0 => Some(Value::from(*number)),
+            (Kind::Amount, Data::Text(_) | Data::Number(_)) if Memory::of_value(&plain(node)).is_some() => {
+                Some(plain(node))
+            }
             (Kind::Path, Data::Text(text)) if !text.is_empty() => Some(Value::from(self.absolute(text))),
             (Kind::Texts, Data::List(list)) => self.texts(list, node, path, |_, text| text.to_owned()),
             (Kind::Paths, Data::List(list)) => self.texts(list, node, path, Self::absolute),
@@ -200,6 +364,7 @@ impl<'a> Checker<'a> {
             (Kind::Profiles, Data::Table(entries)) => Some(self.tables(entries, keys::KEYS, path)),
             (Kind::Permissions, Data::Table(entries)) => Some(check_profiles(self, entries, path)),
             (Kind::Places, Data::List(list)) => Some(check_subjects(self, list, path)),
+            (Kind::Hosts, Data::List(list)) => Some(check_hosts(self, list, path).into()),
             _ => {
                 self.misfit(wanted(kind), node, path);
                 None
@@ -268,9 +433,10 @@ impl<'a> Checker<'a> {
         if choices.contains(&text) {
             return Some(Value::from(text));
         }
+        let text = short(text);
         let meant = keys::nearest(&text.to_lowercase().replace('_', "-"), choices.iter().copied())
             .map_or_else(String::new, |near| format!(" Did you mean {near:?}?"));
-        let key = path.join(".");
+        let key = consent::key_of(path);
         let all = choices.join(", ");
         let message = format!("`{key}` cannot be {text:?}; it is one of {all}.{meant} It is not used.");
         self.misfit_with(message, node.line);
@@ -282,7 +448,7 @@ impl<'a> Checker<'a> {
         // Never the value itself: it may be a secret.
         let message = format!(
             "`{}` must be {wanted}, but it is {}. It is not used.",
-            path.join("."),
+            consent::key_of(path),
             describe(&node.data)
         );
         self.misfit_with(message, node.line);
@@ -297,7 +463,7 @@ impl<'a> Checker<'a> {
     /// A key as it is known: editors write theirs in camel case.
     pub(super) fn name_of(&self, written: &str) -> String {
         match self.layer {
-            Layer::Client => keys::snake(written),
+            Layer::Client | Layer::Command => keys::snake(written),
             _ => written.to_owned(),
         }
     }
@@ -318,6 +484,16 @@ impl<'a> Checker<'a> {
         self.warnings.push(self.at(message, line));
     }
 
+    /// Of many warnings the first ones, and how many more there are.
+    pub(super) fn leave_out_warnings(&mut self) {
+        self.warnings.sort_by_key(|warning| warning.line);
+        let more = self.warnings.len().saturating_sub(MOST_WARNINGS);
+        if more > 0 {
+            self.warnings.truncate(MOST_WARNINGS);
+            self.warn(format!("{more} more warnings are left out here."), None);
+        }
+    }
+
     pub(super) fn note(&mut self, message: String, line: Option<u32>) {
         self.notes.push(self.at(message, line));
     }
@@ -325,6 +501,7 @@ impl<'a> Checker<'a> {
     fn at(&self, message: String, line: Option<u32>) -> ConfigWarning {
         let message = match self.layer {
             Layer::Client => format!("{message} (editor settings)"),
+            Layer::Command => format!("{message} (start-up command)"),
             _ => message,
         };
         ConfigWarning {
@@ -335,7 +512,28 @@ impl<'a> Checker<'a> {
     }
 }
 
-fn is_http(text: &str) -> bool {
+/// The beginning of what somebody else wrote, who says as much as they like.
+fn short(written: &str) -> String {
+    match written.char_indices().nth(MOST_OF_A_NAME) {
+        Some((at, _)) => format!("{}…", &written[..at]),
+        None => written.to_owned(),
+    }
+}
+
+/// Whether a value allows less, sends less or keeps less than any other of its key, so that it may come from anywhere.
+fn only_tightens(key: &str, data: &Data) -> bool {
+    match (key, data) {
+        ("user_commands.sandboxed" | "network.offline" | "disable_response_storage", Data::Flag(on)) => *on,
+        ("feedback.enabled" | "features.web_search" | "features.web_search_request", Data::Flag(on)) => !*on,
+        ("web_search", Data::Text(word)) => word == "disabled",
+        ("approvals_reviewer", Data::Text(word)) => word == "user",
+        ("history.persistence" | "shell_environment_policy.inherit", Data::Text(word)) => word == "none",
+        ("notify", Data::List(program)) => program.is_empty(),
+        _ => false,
+    }
+}
+
+pub(super) fn is_http(text: &str) -> bool {
     url::Url::parse(text.trim()).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
@@ -356,7 +554,9 @@ pub(super) fn wanted(kind: Kind) -> &'static str {
         Kind::Flag => "true or false",
         Kind::Seconds => "a number of seconds, more than 0",
         Kind::Count => "a whole number, 0 or more",
+        Kind::Amount => "an amount of at least 16 MiB as \"8 GiB\" or 512000000, or a share from \"1%\" to \"100%\"",
         Kind::Texts | Kind::Paths | Kind::Places => "a list of texts",
+        Kind::Hosts => "a list of hosts and package managers",
         Kind::TextMap => "a table of texts",
         Kind::FlagMap => "a table of true and false",
         Kind::Choice(_) => "a text",
@@ -367,7 +567,7 @@ pub(super) fn wanted(kind: Kind) -> &'static str {
     }
 }
 
-fn plain(node: &Node) -> Value {
+pub(super) fn plain(node: &Node) -> Value {
     match &node.data {
         Data::Null => Value::Null,
         Data::Flag(flag) => Value::from(*flag),

@@ -1,5 +1,6 @@
 //! The merged values as types. Every value has been checked against the table of keys before.
 
+use super::bounds::Bounds;
 use super::check::is_misfit_of;
 use super::environment::{EnvironmentPolicy, Inherit};
 use super::instructions::is_inside;
@@ -9,6 +10,7 @@ use super::network::Network;
 use super::otel::{Feedback, Otel};
 use super::permissions::{self, Profiles};
 use super::provider::{OPENAI_URL, Provider};
+use super::requests::Requests;
 use super::{Config, Edits, Helper, History, Limits, Realtime, mcp};
 use crate::protocol::config::ConfigWarning;
 use crate::protocol::settings::{SandboxMode, SandboxPolicy};
@@ -92,7 +94,17 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         default_permissions,
         permissions,
         unreadable: permissions::subjects(&texts(sandbox_table, "unreadable")),
+        network_hosts: permissions::hosts(&texts(sandbox_table, "network")),
+        requests: Requests::read(sandbox_table, |key, message| {
+            warnings.push(ConfigWarning {
+                message: format!("`{key}`: {message}"),
+                path: None,
+                line: None,
+            });
+        }),
         unreadable_defaults: flag(sandbox_table, "unreadable_defaults").unwrap_or(true),
+        protected: texts(sandbox_table, "protected"),
+        unprotected: texts(sandbox_table, "unprotected"),
         environment: environment(values),
         effort: text(values, "model_reasoning_effort"),
         summary: parsed(values, "model_reasoning_summary").unwrap_or_default(),
@@ -128,9 +140,11 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         web_search_key: parsed(values, "web_search"),
         unified_exec_tool: flag(values, "use_experimental_unified_exec_tool"),
         stores_answers: flag(values, "disable_response_storage") == Some(false),
+        trusts_project: false,
         rule_folders: Vec::new(),
         realtime: realtime(values),
         agents: agents(values),
+        bounds: bounds(values),
         dynamic_tool_timeout: match parsed(values, "dynamic_tool_timeout_sec").unwrap_or(DYNAMIC_TOOL_TIMEOUT) {
             0 => None,
             seconds => Some(std::time::Duration::from_secs(seconds)),
@@ -176,6 +190,12 @@ fn agents(values: &Map<String, Value>) -> Limits {
         threads: number("max_threads").map_or(usual.threads, |most| most as usize),
         depth: number("max_depth").unwrap_or(usual.depth),
     }
+}
+
+fn bounds(values: &Map<String, Value>) -> Bounds {
+    let table = values.get("limits");
+    let value = |key: &str| table.and_then(|table| table.get(key));
+    Bounds::of(value("memory"), value("processes").and_then(Value::as_u64))
 }
 
 fn text(values: &Map<String, Value>, key: &str) -> Option<String> {

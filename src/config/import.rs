@@ -7,6 +7,7 @@ use super::keys::{self, At, Below, KEYS, Key};
 use super::layers::{File, read_text};
 use super::redact::redact;
 use super::tree::{Data, Node};
+use crate::private;
 use serde_json::{Map, Value};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -100,6 +101,7 @@ impl Plan {
             File::Missing => Ok(Vec::new()),
             File::Parsed(entries) => Ok(entries),
             File::Unreadable(cause) => Err(unreadable(path, cause)),
+            File::Open(trouble) => Err(unreadable(path, trouble.to_string())),
             File::Broken(error) => Err(unreadable(
                 path,
                 format!("line {}, column {}: {}", error.line, error.column, error.message),
@@ -269,14 +271,10 @@ fn shown(way: &[String], value: &Value) -> String {
 /// Copies a file for the person alone, if there is none yet.
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     if let Some(folder) = to.parent() {
-        std::fs::create_dir_all(folder)?;
+        private::make_folder(folder)?;
     }
     let bytes = std::fs::read(from)?;
-    let mut options = std::fs::File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(to)?;
+    let mut file = private::create_new(to)?;
     file.write_all(&bytes)?;
     file.sync_all()
 }

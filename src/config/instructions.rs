@@ -2,6 +2,7 @@
 //! directory, after those of the person; and the files of other programs that the person's configuration names.
 
 use super::{Config, layers};
+use crate::shown;
 use std::path::{Component, Path, PathBuf};
 
 /// Stands between the person's words and the project's.
@@ -21,6 +22,8 @@ pub struct Instructions {
     pub documents: Vec<String>,
     /// What was left out for its length; for the person.
     pub truncated_warning: Option<String>,
+    /// What was left out for where its link leads; for the person.
+    pub led_out: Vec<String>,
 }
 
 /// Where a thread's instructions may stand: folders in order, the home folder first, each with the names that are looked
@@ -80,6 +83,7 @@ pub fn project_documents(
     read: &dyn Fn(&Path) -> Option<String>,
 ) -> Instructions {
     let Places(places) = Places::new(config, home, cwd);
+    let read: &dyn Fn(&Path) -> Option<String> = &|path| read(path).filter(|_| !layers::is_planted(path, cwd));
     let mut result = Instructions::default();
     let mut own: Vec<String> = config
         .user_instructions
@@ -87,6 +91,7 @@ pub fn project_documents(
         .map(|text| text.trim().to_owned())
         .collect();
     let mut documents = Vec::new();
+    let outside = outside_of_project(config, cwd);
     let mut room = config.project_doc_max_bytes;
     let mut left_out = Vec::new();
     let mut seen: Vec<String> = Vec::new();
@@ -104,16 +109,30 @@ pub fn project_documents(
                 seen.push(text);
                 continue;
             }
+            let path = match outside(&path) {
+                None => path,
+                // What is not the project's is named as what it is.
+                Some(real) if config.trusts_project => real,
+                Some(real) => {
+                    result.led_out.push(format!(
+                        "The instructions in {} are not used: it leads to {}, outside of the project. If you want them, copy the file, or \
+                         call the project trusted in your config.toml.",
+                        shown::path(&path),
+                        shown::path(&real)
+                    ));
+                    continue;
+                }
+            };
             let kept = shorten(&text, room).trim();
             if room == 0 || kept.is_empty() {
                 room = 0;
-                left_out.push(path.display().to_string());
+                left_out.push(shown::path(&path));
                 continue;
             }
             let fits = text.len() <= room;
             if !fits {
                 let at = shorten(&text, room).len();
-                left_out.push(format!("{} from byte {at} on", path.display()));
+                left_out.push(format!("{} from byte {at} on", shown::path(&path)));
             }
             room = if fits { room - text.len() } else { 0 };
             documents.push(kept.to_owned());
@@ -138,6 +157,19 @@ pub fn project_documents(
         .collect::<Vec<_>>()
         .join(SEPARATOR);
     result
+}
+
+/// Gives where a file really is, if that is neither in the project nor in the working directory, which the person has chosen.
+fn outside_of_project(config: &Config, cwd: &Path) -> impl Fn(&Path) -> Option<PathBuf> {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let root = layers::project_root(cwd, &config.project_root_markers);
+    let inside: Vec<PathBuf> = [root.as_deref(), Some(cwd)]
+        .into_iter()
+        .flatten()
+        .filter_map(real)
+        .collect();
+    // What is in the editor only is no link.
+    move |path: &Path| real(path).filter(|real| !inside.iter().any(|folder| real.starts_with(folder)))
 }
 
 /// The first of the names in a folder that has text in it.

@@ -23,6 +23,8 @@ pub(super) enum Kind {
     Flag,
     /// A whole number that is not negative.
     Count,
+    /// An amount of memory: bytes, or words such as `8 GiB` and `50%`.
+    Amount,
     Texts,
     /// A table of texts with free names.
     TextMap,
@@ -40,23 +42,50 @@ pub(super) enum Kind {
     Permissions,
     /// A list of places and patterns, as permission profiles name them.
     Places,
+    /// A list of hosts and of package managers, as permission profiles name them.
+    Hosts,
     /// A word for none, or a table with one of the exporters of telemetry.
     Exporter,
     /// Not looked into.
     Any,
 }
 
-/// Who may set a key.
+/// Who may set a key. The person's own file, and the command that starts the server, may set all of them.
+///
+/// A workspace can speak through the editor: `.dir-locals.el`, `.zed/settings.json`, `.vim/`, neoconf, project files of
+/// Sublime and the like become settings of the editor without a question. So what comes from there counts like what a project
+/// says, but for a few preferences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// The person and the project.
+    /// A preference: a project, the editor and a request too.
     Anyone,
-    /// The project too, if it allows less than the person does.
+    /// A preference that is not a project's: the editor and a request too.
+    Preference,
+    /// A project and the editor too, if it allows less than the person does; a request for its own thread.
     Tighten,
-    /// The project too, if the person has called it trusted: it starts programs.
+    /// A request too, for its own thread: it chooses among what the person has, or speaks in the person's name.
+    Own,
+    /// A project too, if the person has called it trusted: it starts programs.
     Trusted,
-    /// The person only: it redirects keys or code, starts programs, or decides what others may.
+    /// The person only: it names addresses, starts programs, or decides what others may.
     Person,
+}
+
+impl Scope {
+    /// Whether the editor's settings may set it without a question to the person.
+    pub(super) fn is_editors(self) -> bool {
+        matches!(self, Self::Anyone | Self::Preference | Self::Tighten)
+    }
+
+    /// Whether a request may set it for its own thread.
+    pub(super) fn is_requests(self) -> bool {
+        !matches!(self, Self::Trusted | Self::Person)
+    }
+
+    /// Whether a project may set it, at least where it is trusted or where it tightens.
+    pub(super) fn is_projects(self) -> bool {
+        matches!(self, Self::Anyone | Self::Tighten | Self::Trusted)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +158,14 @@ const fn trusted(name: &'static str, kind: Kind, meaning: &'static str) -> Key {
     Key::new(name, kind, Scope::Trusted, meaning)
 }
 
+const fn preference(name: &'static str, kind: Kind, meaning: &'static str) -> Key {
+    Key::new(name, kind, Scope::Preference, meaning)
+}
+
+const fn own(name: &'static str, kind: Kind, meaning: &'static str) -> Key {
+    Key::new(name, kind, Scope::Own, meaning)
+}
+
 const fn person(name: &'static str, kind: Kind, meaning: &'static str) -> Key {
     Key::new(name, kind, Scope::Person, meaning)
 }
@@ -186,7 +223,7 @@ pub(super) const KEYS: &[Key] = &[
         Kind::Name,
         "The model of reviews; without it the thread's.",
     ),
-    person(
+    own(
         "review_model_provider",
         Kind::Name,
         "Id of the provider that reviews; without it the thread's. Name its model as `review_model`.",
@@ -196,12 +233,12 @@ pub(super) const KEYS: &[Key] = &[
         Kind::Name,
         "The model that sums up long conversations; without it the thread's.",
     ),
-    person(
+    own(
         "compact_model_provider",
         Kind::Name,
         "Id of the provider that sums up; without it the thread's. Name its model as `compact_model`.",
     ),
-    person(
+    own(
         "model_provider",
         Kind::Name,
         "Id of the provider of models: a built-in one, or one of [model_providers].",
@@ -247,7 +284,7 @@ pub(super) const KEYS: &[Key] = &[
     anyone(
         "model_reasoning_summary",
         Kind::Choice(&["auto", "concise", "detailed", "none"]),
-        "How much is told of what the model thinks.",
+        "How much of the model's reasoning is shown.",
     ),
     anyone(
         "model_supports_reasoning_summaries",
@@ -259,37 +296,37 @@ pub(super) const KEYS: &[Key] = &[
         Kind::Choice(&["low", "medium", "high"]),
         "How long answers are.",
     ),
-    person(
+    own(
         "model_instructions_file",
         Kind::Path,
         "A file whose text replaces the built-in instructions.",
     ),
-    person(
+    own(
         "base_instructions",
         Kind::Text,
         "A text that replaces the built-in instructions; it wins over `model_instructions_file`.",
     ),
-    person(
+    own(
         "instructions",
         Kind::Text,
         "Your own instructions, put before those of the project; another name of `user_instructions`.",
     ),
-    person(
+    own(
         "user_instructions",
         Kind::Text,
         "Your own instructions, put before those of the project.",
     ),
-    anyone(
+    own(
         "developer_instructions",
         Kind::Text,
         "A text that goes to the model as a message of the developer.",
     ),
-    person(
+    own(
         "compact_prompt",
         Kind::Text,
         "Replaces the built-in request for a summary when a conversation is compacted.",
     ),
-    person(
+    own(
         "experimental_compact_prompt_file",
         Kind::Path,
         "A file with that request.",
@@ -299,7 +336,7 @@ pub(super) const KEYS: &[Key] = &[
         Kind::Path,
         "A catalogue of models in the place of the built-in one.",
     ),
-    person(
+    preference(
         "service_tier",
         Kind::Text,
         "How urgent requests are, in the provider's words.",
@@ -315,13 +352,13 @@ pub(super) const KEYS: &[Key] = &[
         Kind::Approval,
         "What asks first: `untrusted` all but known reading, `on-request` what leaves the sandbox, `on-failure` what the sandbox stopped, `never` nothing; or a table `granular`.",
     ),
-    person(
+    own(
         "approvals_reviewer",
         Kind::Choice(REVIEWERS),
         "Who answers questions: you, or a model in your place, which fails closed.",
     )
     .or("user"),
-    person("approvals", Kind::Table(APPROVALS_TABLE), "How questions are asked."),
+    own("approvals", Kind::Table(APPROVALS_TABLE), "How questions are asked."),
     tighten(
         "sandbox_mode",
         Kind::Choice(SANDBOXES),
@@ -334,6 +371,11 @@ pub(super) const KEYS: &[Key] = &[
         "What `workspace-write` allows beside the workspace.",
     ),
     tighten("sandbox", Kind::Table(SANDBOX), "What nobody may read."),
+    tighten(
+        "limits",
+        Kind::Table(LIMITS),
+        "How much all that a command starts may take together.",
+    ),
     tighten(
         "default_permissions",
         Kind::Name,
@@ -359,18 +401,18 @@ pub(super) const KEYS: &[Key] = &[
         Kind::Flag,
         "Whether commands may run in a login shell.",
     ),
-    person(
+    own(
         "shell_environment_policy",
         Kind::Table(ENVIRONMENT),
         "Which variables reach commands.",
     ),
-    person(
+    preference(
         "background_terminal_max_timeout",
         Kind::Count,
         "Longest wait for a command in a terminal that nothing is typed into, in milliseconds.",
     )
     .or("300000"),
-    person(
+    preference(
         "dynamic_tool_timeout_sec",
         Kind::Count,
         "Seconds that a tool of the editor's may take; 0: without end.",
@@ -391,13 +433,13 @@ pub(super) const KEYS: &[Key] = &[
         Kind::Texts,
         "Names looked for where a folder has no AGENTS.md.",
     ),
-    person(
+    own(
         "project_doc_also_filenames",
         Kind::Texts,
         "Names looked for beside it, such as CLAUDE.md.",
     )
     .or("none"),
-    person(
+    own(
         "project_root_markers",
         Kind::Texts,
         "Names that mark the root of a project.",
@@ -410,21 +452,21 @@ pub(super) const KEYS: &[Key] = &[
     person(
         "notify",
         Kind::Texts,
-        "A program with its arguments, started when a turn ends.",
+        "A program with its arguments, started when a turn ends, in your home folder.",
     )
     .or("none"),
-    person(
+    preference(
         "notify_in_editor",
         Kind::Flag,
         "Tell in the editor too when a turn ends.",
     )
     .or("false"),
-    person(
+    own(
         "user_commands",
         Kind::Table(USER_COMMANDS),
         "Your own commands (`!cmd`).",
     ),
-    person("history", Kind::Table(HISTORY), "The file of what you typed."),
+    own("history", Kind::Table(HISTORY), "The file of what you typed."),
     anyone(
         "hide_agent_reasoning",
         Kind::Flag,
@@ -436,7 +478,7 @@ pub(super) const KEYS: &[Key] = &[
         "Show what the model thinks in its own words, where it gives them.",
     ),
     later("file_opener", Kind::Text, "The editor that links to files are for."),
-    person(
+    own(
         "web_search",
         Kind::Choice(WEB_SEARCHES),
         "Whether the provider searches the web for the model: `live`, or `cached` for what it has kept without reaching out \
@@ -444,8 +486,8 @@ pub(super) const KEYS: &[Key] = &[
     )
     .or("as `features.web_search`, else `disabled`"),
     later("tools", Kind::Any, "Settings of single tools."),
-    person("features", Kind::FlagMap, "Switches of single features, by name."),
-    person(
+    own("features", Kind::FlagMap, "Switches of single features, by name."),
+    own(
         "profile",
         Kind::Name,
         "The profile in force: one of [profiles], or a file NAME.config.toml beside this one.",
@@ -526,7 +568,7 @@ pub(super) const KEYS: &[Key] = &[
         "The address that it comes back to, on this machine.",
     )
     .or("http://127.0.0.1/auth/callback"),
-    person("agents", Kind::Table(AGENTS), "How many agents may work for agents."),
+    own("agents", Kind::Table(AGENTS), "How many agents may work for agents."),
     later("hooks", Kind::Any, "Programs at certain moments."),
     later("skills", Kind::Any, "Skills."),
     later("plugins", Kind::Any, "Plugins."),
@@ -556,13 +598,13 @@ pub(super) const KEYS: &[Key] = &[
         Kind::Flag,
         "Look for a newer version; never done.",
     ),
-    person(
+    own(
         "disable_response_storage",
         Kind::Flag,
         "`false` lets the provider keep the answers (`store`).",
     )
     .or("true"),
-    person(
+    own(
         "use_experimental_unified_exec_tool",
         Kind::Flag,
         "Whether the model is offered terminals; `features.unified_exec` wins over it.",
@@ -650,7 +692,7 @@ const NO_WEBSOCKETS: &str = "answers are always streamed over HTTP, which every 
 const PROVIDER_AUTH: &[Key] = &[
     person("command", Kind::Name, "The program."),
     person("args", Kind::Texts, "Its arguments.").or("none"),
-    person("cwd", Kind::Path, "The folder that it runs in."),
+    person("cwd", Kind::Path, "The folder that it runs in.").or("your home folder"),
     person("timeout_ms", Kind::Count, "How long it may take, in milliseconds.").or("5000"),
     person(
         "refresh_interval_ms",
@@ -703,7 +745,7 @@ const SERVER: &[Key] = &[
         Kind::Texts,
         "Names of variables that it gets from the environment of your editor.",
     ),
-    anyone("cwd", Kind::Path, "The folder that it starts in.").or("the thread's"),
+    anyone("cwd", Kind::Path, "The folder that it starts in.").or("your home folder"),
     anyone("url", Kind::Address, "The address of a server that is reached by HTTP."),
     anyone("bearer_token_env_var", Kind::Name, "The variable that holds its token."),
     anyone("http_headers", Kind::TextMap, "Headers sent along."),
@@ -736,6 +778,12 @@ const SERVER: &[Key] = &[
         "supports_parallel_tool_calls",
         Kind::Flag,
         "Its calls run side by side.",
+    )
+    .or("false"),
+    person(
+        "trust_annotations",
+        Kind::Flag,
+        "Believe it where it says that a tool only reads: such calls do not ask.",
     )
     .or("false"),
 ];
@@ -786,7 +834,62 @@ const SANDBOX: &[Key] = &[
         Kind::Flag,
         "Whether the places where keys are usually kept belong to them.",
     ),
+    person(
+        "network",
+        Kind::Hosts,
+        "Hosts (`example.org`, `*.example.org`, `example.org:443`) and package managers (`npm`, `cargo`, `pip`, …) that commands \
+         reach by name where the network is off.",
+    ),
+    tighten(
+        "protected",
+        Kind::Texts,
+        "Names of further files and folders that commands leave as they are at every depth, beside those that other programs \
+         act on by themselves.",
+    ),
+    person(
+        "unprotected",
+        Kind::Texts,
+        "Names of such files and folders that commands may write all the same.",
+    ),
+    person(
+        "credentials",
+        Kind::Map(CREDENTIAL),
+        "Secrets that commands use without having them, by the variable in which a command finds a placeholder.",
+    ),
+    person(
+        "methods",
+        Kind::Map(METHODS),
+        "Methods of HTTP that hosts may be asked with, by host; other hosts take all.",
+    ),
 ];
+
+const CREDENTIAL: &[Key] = &[
+    person(
+        "hosts",
+        Kind::Texts,
+        "Names of the hosts that get the secret, by https only.",
+    ),
+    person(
+        "from",
+        Kind::Name,
+        "The variable of the server's environment that has the secret.",
+    )
+    .or("the same name"),
+    person(
+        "headers",
+        Kind::Texts,
+        "Names of the headers that the secret goes into.",
+    )
+    .or("those that are for credentials, as `Authorization`"),
+    person(
+        "in_query",
+        Kind::Flag,
+        "Whether it goes into what follows the `?` of an address too.",
+    )
+    .or("false"),
+];
+
+const METHODS: &[Key] = &[person("allow", Kind::Texts, "Methods, as `GET` and `HEAD`.")];
 
 const EDITS: &[Key] = &[
     tighten(
@@ -799,6 +902,21 @@ const EDITS: &[Key] = &[
         Kind::Flag,
         "Show hunks that wait as hints, in editors without our plugin.",
     ),
+];
+
+const LIMITS: &[Key] = &[
+    tighten(
+        "memory",
+        Kind::Amount,
+        "Memory: \"8 GiB\", bytes, or a share of the machine as \"50%\".",
+    )
+    .or("50%"),
+    tighten(
+        "processes",
+        Kind::Count,
+        "Processes and threads at one time, 8 at the least.",
+    )
+    .or("2048"),
 ];
 
 const AGENTS: &[Key] = &[
@@ -1090,8 +1208,15 @@ fn tables() -> impl Iterator<Item = (String, &'static [Key])> {
     })
 }
 
+/// Characters of what is compared with the names that are known.
+const MOST_OF_A_WISH: usize = 64;
+
 /// The name that differs least from `wanted`, if it differs little.
 pub(super) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // No name that is known is nearly as long, and the longer it is, the longer it takes to compare.
+    if wanted.chars().nth(MOST_OF_A_WISH).is_some() {
+        return None;
+    }
     let most = (wanted.chars().count() / 3).clamp(1, 4);
     names
         .map(|name| (distance(wanted, name), name))

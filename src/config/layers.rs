@@ -1,102 +1,18 @@
 //! Layers: where they come from, in which order they count, and what a project may not do.
 
-use super::check::{Checker, Layer};
+use super::bounds::Bounds;
+use super::check::{Checker, Layer, plain};
+use super::consent;
+pub(crate) use super::file::read_text;
+pub(super) use super::file::{File, read_text_up_to};
 use super::keys::{self, KEYS};
+use super::project_servers;
 use super::tree::{self, Data, Node};
 use crate::protocol::config::ConfigWarning;
+use crate::protocol::settings::Granular;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-
-/// Nobody writes this much configuration; a device or a log that got there by a link does.
-const MOST_BYTES: u64 = 4 * 1024 * 1024;
-
-/// What a file says.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum File {
-    Missing,
-    /// There, but it cannot be read.
-    Unreadable(String),
-    Broken(tree::SyntaxError),
-    Parsed(Vec<(String, Node)>),
-}
-
-impl File {
-    pub(super) fn read(path: &Path) -> Self {
-        match read_text(path) {
-            Ok(None) => Self::Missing,
-            Ok(Some(text)) => Self::of(&text),
-            Err(cause) => Self::Unreadable(cause.to_string()),
-        }
-    }
-
-    pub(super) fn of(text: &str) -> Self {
-        match tree::parse(text) {
-            Ok(entries) => Self::Parsed(entries),
-            Err(error) => Self::Broken(error),
-        }
-    }
-
-    /// The entries, or a warning that says why there are none.
-    pub(super) fn entries(self, path: &Path, warnings: &mut Vec<ConfigWarning>) -> Vec<(String, Node)> {
-        let (message, line) = match self {
-            Self::Missing => return Vec::new(),
-            Self::Parsed(entries) => return entries,
-            Self::Unreadable(cause) => (
-                format!("The file cannot be read, so nothing in it is used: {cause}."),
-                None,
-            ),
-            Self::Broken(error) => (
-                format!(
-                    "The file is not valid TOML, so nothing in it is used: line {}, column {}: {}.",
-                    error.line,
-                    error.column,
-                    error.message.trim_end_matches('.')
-                ),
-                Some(error.line),
-            ),
-        };
-        warnings.push(ConfigWarning {
-            message,
-            path: Some(path.to_owned()),
-            line,
-        });
-        Vec::new()
-    }
-}
-
-/// The text of a regular file; `None` if there is none.
-pub(crate) fn read_text(path: &Path) -> std::io::Result<Option<String>> {
-    read_text_up_to(path, MOST_BYTES)
-}
-
-/// The same where another number of bytes is too many.
-pub(super) fn read_text_up_to(path: &Path, most: u64) -> std::io::Result<Option<String>> {
-    let invalid = |text: &str| std::io::Error::new(std::io::ErrorKind::InvalidData, text);
-    match std::fs::metadata(path) {
-        Err(error)
-            if matches!(
-                error.kind(),
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-            ) =>
-        {
-            return Ok(None);
-        }
-        Err(error) => return Err(error),
-        // Opening a pipe would wait for its other end.
-        Ok(meta) if !meta.is_file() => return Err(invalid("it is not a file")),
-        Ok(_) => {}
-    }
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        return Err(invalid("it is too large"));
-    }
-    String::from_utf8(bytes)
-        .map(Some)
-        .map_err(|_| invalid("it is not UTF-8 text"))
-}
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,7 +68,8 @@ pub(super) struct Merged {
 }
 
 impl Merged {
-    /// Lays `values` over what is there: tables are joined, everything else is replaced.
+    /// Lays `values` over what is there: tables are joined, everything else is replaced. What may happen without asking is one
+    /// value: who says some of it means the rest as it is by itself.
     pub(super) fn lay(&mut self, values: Map<String, Value>, origin: &str) {
         let from = From {
             layer: origin,
@@ -170,6 +87,9 @@ impl Merged {
             self.by_profile = false;
         }
         for (key, value) in values {
+            if key == "approval_policy" {
+                self.forget(&[key.as_str()]);
+            }
             self.origins.insert(key.clone(), from.layer.to_owned());
             self.note(&mut vec![key.clone()], &value, from, None);
             match self.values.get_mut(&key) {
@@ -179,6 +99,20 @@ impl Merged {
                 }
             }
         }
+    }
+
+    /// Takes away what lies at a way through the tables. Whether there was something.
+    pub(super) fn forget(&mut self, way: &[&str]) -> bool {
+        let Some((name, tables)) = way.split_last() else {
+            return false;
+        };
+        let table = tables.iter().try_fold(&mut self.values, |table, name| {
+            table.get_mut(*name).and_then(Value::as_object_mut)
+        });
+        let is_there = table.is_some_and(|table| table.remove(*name).is_some());
+        self.leaves
+            .retain(|known, _| known.len() < way.len() || known.iter().zip(way).any(|(known, name)| known != name));
+        is_there
     }
 
     /// Notes where the values below a way come from. `line` is that of the table around them.
@@ -255,11 +189,43 @@ fn join(old: &mut Value, new: Value) {
     }
 }
 
-/// The project's root: the nearest folder at or above `cwd` with one of the markers.
+/// The project's root: the nearest folder at or above `cwd` with one of the markers. One that another user has put above the
+/// folder makes no project of it, as for git.
 pub(super) fn project_root(cwd: &Path, markers: &[String]) -> Option<PathBuf> {
+    let marks = |marker: PathBuf| marker.exists() && !is_strangers(&marker, cwd);
     cwd.ancestors()
-        .find(|folder| markers.iter().any(|marker| folder.join(marker).exists()))
+        .find(|folder| markers.iter().any(|marker| marks(folder.join(marker))))
         .map(Path::to_owned)
+}
+
+/// Whether an entry belongs to somebody who is neither the person, nor root, nor whose folder they work in.
+#[cfg(unix)]
+fn is_strangers(path: &Path, cwd: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let owner = |path: &Path| std::fs::symlink_metadata(path).map(|found| found.uid()).ok();
+    let own = rustix::process::geteuid().as_raw();
+    owner(path).is_some_and(|user| user != own && user != 0 && Some(user) != owner(cwd))
+}
+
+#[cfg(not(unix))]
+fn is_strangers(_path: &Path, _cwd: &Path) -> bool {
+    false
+}
+
+/// Whether another user could have put an entry where it is, and did: in a folder that everybody can write, such as `/tmp`.
+pub(super) fn is_planted(path: &Path, cwd: &Path) -> bool {
+    path.parent().is_some_and(is_everybodys) && is_strangers(path, cwd)
+}
+
+#[cfg(unix)]
+fn is_everybodys(folder: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(folder).is_ok_and(|found| found.permissions().mode() & 0o002 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_everybodys(_folder: &Path) -> bool {
+    false
 }
 
 /// The folders from the project's root down to `cwd`; only `cwd` where there is no project.
@@ -274,63 +240,31 @@ pub(super) fn project_folders(cwd: &Path, markers: &[String]) -> Vec<PathBuf> {
     folders
 }
 
-/// Takes out of a project's entries what would allow more than `current` does, with a warning for each.
+/// Takes out of the entries of a project, or of the editor, what would allow more than `current` does.
 pub(super) fn tighten(entries: &mut Vec<(String, Node)>, current: &Merged, checker: &mut Checker<'_>) {
-    debug_assert_eq!(checker.layer, Layer::Project);
+    debug_assert!(matches!(checker.layer, Layer::Project | Layer::Client));
     for (name, _) in entries.iter_mut() {
         *name = keys::proper(KEYS, name).to_owned();
     }
-    let mut refused: Vec<(String, Option<u32>)> = Vec::new();
     entries.retain_mut(|(name, node)| match name.as_str() {
         "approval_policy" | "sandbox_mode" | "default_permissions" => {
-            let wanted = match &node.data {
-                Data::Text(wanted) => wanted.as_str(),
-                // The granular form.
-                Data::Table(_) if name == "approval_policy" => "granular",
-                _ => return true,
-            };
-            let looser = match name.as_str() {
-                "approval_policy" => {
-                    let now = match current.values.get(name.as_str()) {
-                        Some(Value::Object(_)) => Some("granular"),
-                        _ => current.text(name),
-                    };
-                    match (approval_rank(wanted), now.and_then(approval_rank)) {
-                        (Some(wanted), Some(now)) => wanted > now,
-                        // A word that is not known is reported when the keys are checked.
-                        _ => false,
-                    }
-                }
-                "sandbox_mode" => {
-                    sandbox_rank(wanted).is_some_and(|wanted| now_allowed(current).is_none_or(|now| wanted > now))
-                }
-                // Of a profile it is only known of the built-in ones what it allows, and the settings of the workspace's
-                // mode may allow less than the profile of that name.
-                _ => profile_rank(wanted).is_none_or(|wanted| {
-                    now_allowed(current)
-                        .is_none_or(|now| wanted > now || wanted == now && wanted > 0 && !current.by_profile)
-                }),
-            };
-            if looser {
-                refused.push((format!("{name} = {wanted:?}"), node.line));
-            }
-            !looser
+            !is_looser(name, &node.data, current) || looser(checker, name, node)
         }
         "permissions" => {
             if let Data::Table(profiles) = &mut node.data {
                 let known = current.values.get("permissions").and_then(Value::as_object);
                 profiles.retain_mut(|(profile, node)| {
                     let is_known = known.is_some_and(|known| known.contains_key(profile.as_str()));
+                    let way = format!("permissions.{}", consent::key_part(profile));
                     let Data::Table(inner) = &mut node.data else {
                         return true;
                     };
                     if !is_known {
-                        refused.push((format!("permissions.{profile}"), node.line));
-                        return false;
+                        return looser(checker, &way, node);
                     }
                     inner.retain_mut(|(key, node)| {
-                        only_closes(key, node, &mut |what, line| {
-                            refused.push((format!("permissions.{profile}.{what}"), line));
+                        only_closes(key, node, &mut |what, node| {
+                            looser(checker, &format!("{way}.{what}"), node)
                         })
                     });
                     true
@@ -342,13 +276,10 @@ pub(super) fn tighten(entries: &mut Vec<(String, Node)>, current: &Merged, check
             if let Data::Table(inner) = &mut node.data {
                 let now = current.values.get("sandbox");
                 inner.retain_mut(|(key, node)| match (key.as_str(), &mut node.data) {
-                    ("unreadable_defaults", Data::Flag(false)) => {
-                        refused.push(("sandbox.unreadable_defaults".to_owned(), node.line));
-                        false
-                    }
+                    ("unreadable_defaults", Data::Flag(false)) => looser(checker, "sandbox.unreadable_defaults", node),
                     // A list takes the place of the one before it: what the person named stays in it.
-                    ("unreadable", Data::List(list)) => {
-                        let named = now.and_then(|table| table.get("unreadable")).and_then(Value::as_array);
+                    ("unreadable" | "protected", Data::List(list)) => {
+                        let named = now.and_then(|table| table.get(key.as_str())).and_then(Value::as_array);
                         let named = named.into_iter().flatten().filter_map(Value::as_str);
                         list.extend(named.map(|text| Node {
                             data: Data::Text(text.to_owned()),
@@ -365,61 +296,175 @@ pub(super) fn tighten(entries: &mut Vec<(String, Node)>, current: &Merged, check
             if let Data::Table(inner) = &mut node.data {
                 let now = current.values.get(name.as_str());
                 inner.retain(|(key, node)| {
-                    let keep = !loosens(key, &node.data, now.and_then(|table| table.get(key)));
-                    if !keep {
-                        refused.push((format!("sandbox_workspace_write.{key}"), node.line));
-                    }
-                    keep
+                    !loosens(key, &node.data, now.and_then(|table| table.get(key)))
+                        || looser(checker, &format!("sandbox_workspace_write.{key}"), node)
                 });
             }
             true
+        }
+        "limits" => {
+            if let Data::Table(inner) = &mut node.data {
+                let now = current.values.get("limits");
+                let now = |key: &str| now.and_then(|table| table.get(key));
+                let now = Bounds::of(now("memory"), now("processes").and_then(Value::as_u64));
+                inner.retain(|(key, node)| {
+                    !now.is_exceeded(key, &plain(node)) || looser(checker, &format!("limits.{key}"), node)
+                });
+            }
+            true
+        }
+        "mcp_servers" => {
+            project_servers::tighten(node, current, checker);
+            true
+        }
+        "editor_context" => {
+            if let Data::Table(inner) = &mut node.data {
+                let now = current.values.get("editor_context");
+                let is_off = |key: &str| now.and_then(|table| table.get(key)) == Some(&Value::Bool(false));
+                inner.retain(|(key, node)| {
+                    node.data != Data::Flag(true)
+                        || !is_off(key)
+                        || looser(checker, &format!("editor_context.{key}"), node)
+                });
+            }
+            true
+        }
+        "project_doc_max_bytes" => {
+            let is_persons = current
+                .origins
+                .get(name.as_str())
+                .is_some_and(|origin| origin != "built-in");
+            let now = current
+                .values
+                .get(name.as_str())
+                .filter(|_| is_persons)
+                .and_then(Value::as_u64);
+            let is_more = |now: u64| plain(node).as_u64().is_some_and(|wanted| wanted > now);
+            !now.is_some_and(is_more) || looser(checker, name, node)
         }
         "edits" => {
             if let Data::Table(inner) = &mut node.data {
                 let now = current.values.get("edits").and_then(|table| table.get("approve"));
                 inner.retain(|(key, node)| {
-                    let keep = key != "approve" || !approves_more(&node.data, now.and_then(Value::as_str));
-                    if !keep {
-                        refused.push(("edits.approve".to_owned(), node.line));
-                    }
-                    keep
+                    key != "approve"
+                        || !approves_more(&node.data, now.and_then(Value::as_str))
+                        || looser(checker, "edits.approve", node)
                 });
             }
             true
         }
         _ => true,
     });
-    for (what, line) in refused {
-        checker.warnings.push(ConfigWarning {
-            message: format!(
-                "A project can only tighten what may happen without asking; `{what}` would allow more than your own \
-                 settings do, so it is not used. If you want it, put it into your own config.toml."
-            ),
-            path: checker.file.map(Path::to_owned),
-            line,
-        });
+}
+
+/// Whether one of the words on what may be done would allow more than holds now.
+fn is_looser(name: &str, wanted: &Data, current: &Merged) -> bool {
+    let kinds = wanted;
+    let wanted = match wanted {
+        Data::Text(wanted) => wanted.as_str(),
+        // The granular form.
+        Data::Table(_) if name == "approval_policy" => "granular",
+        _ => return false,
+    };
+    match name {
+        "approval_policy" => {
+            let now = match current.values.get(name) {
+                // Of what the person has said no to without a question nobody asks.
+                Some(now @ Value::Object(_)) if asks_again(kinds, now) => return true,
+                Some(Value::Object(_)) => Some("granular"),
+                _ => current.text(name),
+            };
+            match (approval_rank(wanted), now.and_then(approval_rank)) {
+                (Some(wanted), Some(now)) => wanted > now,
+                // A word that is not known is reported when the keys are checked.
+                _ => false,
+            }
+        }
+        // A mode takes along what the settings of its own allow, which a profile leaves aside.
+        "sandbox_mode" => sandbox_rank(wanted).is_some_and(|wanted| {
+            now_allowed(current).is_none_or(|now| wanted > now || wanted == now && wanted > 0 && current.by_profile)
+        }),
+        // Of a profile it is only known of the built-in ones what it allows, and the settings of the workspace's
+        // mode may allow less than the profile of that name.
+        _ => profile_rank(wanted).is_none_or(|wanted| {
+            now_allowed(current).is_none_or(|now| wanted > now || wanted == now && wanted > 0 && !current.by_profile)
+        }),
     }
 }
 
-/// Keeps of one key of a profile what denies; tells of the rest.
-fn only_closes(key: &str, node: &mut Node, refuse: &mut dyn FnMut(String, Option<u32>)) -> bool {
+/// Whether a policy asks about a kind of which the granular one that holds now says no, also where that says so by leaving it out.
+fn asks_again(wanted: &Data, now: &Value) -> bool {
+    let now = now.get("granular").cloned().unwrap_or_default();
+    let now: Granular = serde_json::from_value(now).unwrap_or_default();
+    let kinds = match wanted {
+        Data::Table(entries) => Some(tree::table_at(entries, &["granular"])),
+        // A word stands for all kinds.
+        _ => None,
+    };
+    let by_itself = Granular::default();
+    // What is not said, or is no answer, is as it is by itself.
+    let asks = |kind: &str, by_itself: bool| {
+        kinds.is_none_or(|kinds| {
+            let said = kinds.iter().find(|(name, _)| name == kind);
+            match said.map(|(_, node)| &node.data) {
+                Some(Data::Flag(asks)) => *asks,
+                _ => by_itself,
+            }
+        })
+    };
+    [
+        ("sandbox_approval", now.sandbox_approval, by_itself.sandbox_approval),
+        ("rules", now.rules, by_itself.rules),
+        (
+            "request_permissions",
+            now.request_permissions,
+            by_itself.request_permissions,
+        ),
+        ("mcp_elicitations", now.mcp_elicitations, by_itself.mcp_elicitations),
+    ]
+    .into_iter()
+    .any(|(kind, asked, by_itself)| !asked && asks(kind, by_itself))
+}
+
+/// What becomes of a value that would allow more: it counts in the editor's settings if the person has said so, else it is
+/// kept as refused, with a warning.
+fn looser(checker: &mut Checker<'_>, way: &str, node: &Node) -> bool {
+    if checker.layer == Layer::Client {
+        return checker.allow(way, node, "it would allow more than your own settings do");
+    }
+    let what = match &node.data {
+        Data::Text(word) if !way.contains('.') => format!("{way} = {word:?}"),
+        Data::Table(_) if way == "approval_policy" => "approval_policy = \"granular\"".to_owned(),
+        _ => way.to_owned(),
+    };
+    checker.warnings.push(ConfigWarning {
+        message: format!(
+            "A project can only tighten what may happen without asking; `{what}` would allow more than your own \
+             settings do, so it is not used. If you want it, put it into your own config.toml."
+        ),
+        path: checker.file.map(Path::to_owned),
+        line: node.line,
+    });
+    false
+}
+
+/// Keeps of one key of a profile what denies, and of the rest what `allowed` says.
+fn only_closes(key: &str, node: &mut Node, allowed: &mut dyn FnMut(String, &Node) -> bool) -> bool {
     let denies = |node: &Node, words: &[&str]| match &node.data {
         Data::Text(word) => words.contains(&word.as_str()),
         Data::Flag(on) => words.contains(&"false") && !on,
         _ => false,
     };
-    let (Data::Table(inner), "filesystem" | "network") = (&mut node.data, key) else {
-        refuse(key.to_owned(), node.line);
+    if !matches!((key, &node.data), ("filesystem" | "network", Data::Table(_))) {
+        return allowed(key.to_owned(), node);
+    }
+    let Data::Table(inner) = &mut node.data else {
         return false;
     };
     inner.retain_mut(|(name, node)| match (key, name.as_str(), &mut node.data) {
         ("filesystem", _, Data::Table(below)) | ("network", "domains", Data::Table(below)) => {
             below.retain(|(below, node)| {
-                let keep = denies(node, &["deny", "none"]);
-                if !keep {
-                    refuse(format!("{key}.{name}.{below}"), node.line);
-                }
-                keep
+                denies(node, &["deny", "none"]) || allowed(format!("{key}.{name}.{below}"), node)
             });
             // A table of hosts that got empty would say that there are none.
             !below.is_empty()
@@ -430,11 +475,7 @@ fn only_closes(key: &str, node: &mut Node, refuse: &mut dyn FnMut(String, Option
             } else {
                 &["deny", "none"]
             };
-            let keep = denies(node, words) && (key == "filesystem" || name == "enabled");
-            if !keep {
-                refuse(format!("{key}.{name}"), node.line);
-            }
-            keep
+            denies(node, words) && (key == "filesystem" || name == "enabled") || allowed(format!("{key}.{name}"), node)
         }
     });
     true

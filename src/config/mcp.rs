@@ -35,6 +35,8 @@ pub struct ServerSettings {
     pub tools: BTreeMap<String, ApprovalMode>,
     /// Its calls run side by side, also those that change something.
     pub parallel: bool,
+    /// The person believes what it says of its tools: that one only reads, for example.
+    pub trust_annotations: bool,
     /// How one logs in to it.
     pub login: Login,
     /// How it is reached, where it is a service.
@@ -112,7 +114,7 @@ impl std::fmt::Debug for Transport {
 /// Which calls of tools ask the person first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ApprovalMode {
-    /// Those that the server does not call reading only.
+    /// All but those that only read, as far as the server is believed.
     #[default]
     Auto,
     /// All.
@@ -277,6 +279,7 @@ fn server(table: &Map<String, Value>, all: &Login) -> Result<ServerSettings, Str
             .unwrap_or_default(),
         tools: modes.collect(),
         parallel: flag("supports_parallel_tool_calls"),
+        trust_annotations: flag("trust_annotations"),
         login: Login {
             client_id: table
                 .get("oauth")
@@ -291,6 +294,17 @@ fn server(table: &Map<String, Value>, all: &Login) -> Result<ServerSettings, Str
 
 fn duration(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).map_or(LONGEST, |time| time.min(LONGEST))
+}
+
+/// The servers of these values.
+#[cfg(test)]
+pub(crate) fn for_tests(values: &Value) -> BTreeMap<String, ServerSettings> {
+    let place = |_: &str| ConfigWarning {
+        message: String::new(),
+        path: None,
+        line: None,
+    };
+    servers(values.as_object().expect("a table"), &place, &mut Vec::new())
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //! link where it is one.
 
 use super::layers::read_text;
+use super::leftovers;
+use crate::private;
 use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -44,9 +46,12 @@ impl OwnFile {
     /// Makes the folder where it is missing, waits for its lock, and reads the file.
     pub(crate) fn open(named: &Path) -> Result<Self, FileError> {
         let folder = named.parent().unwrap_or(Path::new("/"));
-        make_folder(folder).map_err(failed("making the folder", folder))?;
+        private::make_folder(folder).map_err(failed("making the folder", folder))?;
         let alone = lock(folder)?;
         let path = fs::canonicalize(named).unwrap_or_else(|_| named.to_owned());
+        if let Err((path, error)) = leftovers::sweep(named) {
+            tracing::warn!(path = %path.display(), %error, "what a program that died has left could not be removed");
+        }
         let before = match fs::metadata(&path) {
             Ok(meta) if meta.permissions().readonly() => return Err(FileError::ReadOnly(path)),
             Ok(meta) => Some((
@@ -90,8 +95,8 @@ impl OwnFile {
         let written = self
             .write(&new, text)
             .map_err(|cause| failed("writing the file", &self.path)(cause).into())
-            .and_then(|()| is_right(&new))
-            .and_then(|()| {
+            .and_then(|held| is_right(&new).map(|()| held))
+            .and_then(|_held| {
                 fs::rename(&new, &self.path).map_err(|cause| failed("writing the file", &self.path)(cause).into())
             });
         if written.is_err() {
@@ -100,35 +105,25 @@ impl OwnFile {
         written
     }
 
-    fn write(&self, new: &Path, text: &str) -> io::Result<()> {
+    /// The file is kept from those who look for what others have left, as long as it is open.
+    fn write(&self, new: &Path, text: &str) -> io::Result<File> {
         let _left_by_one_that_died = fs::remove_file(new);
-        let mut options = File::options();
-        options.write(true).create_new(true);
         // What a new one holds is nobody else's business.
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(new)?;
+        let mut file = private::create_new(new)?;
+        leftovers::hold(&file);
         file.write_all(text.as_bytes())?;
         if let Some((_, mode)) = &self.before {
             file.set_permissions(mode.clone())?;
         }
-        file.sync_all()
+        file.sync_all()?;
+        Ok(file)
     }
-}
-
-/// For the person alone, where it has to be made.
-fn make_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 /// Locks the folder against other servers.
 fn lock(folder: &Path) -> Result<File, FileError> {
     let path = folder.join(".lock");
-    let opened = File::options().write(true).create(true).truncate(false).open(&path);
+    let opened = private::options().write(true).create(true).truncate(false).open(&path);
     let file = opened.map_err(failed("locking the folder", &path))?;
     let deadline = Instant::now() + PATIENCE;
     loop {

@@ -3,9 +3,13 @@
 //! when a sandbox is made (`exec::profile`).
 
 mod check;
+mod host;
+mod presets;
 mod subject;
 
-pub(super) use check::{profiles as check_profiles, subjects as check_subjects};
+pub(super) use check::{hosts as check_hosts, profiles as check_profiles, subjects as check_subjects};
+pub(crate) use host::one;
+pub use host::{Host, NoHost};
 pub use subject::Subject;
 
 use super::ConfigWarning;
@@ -80,15 +84,20 @@ impl Network {
     /// The hosts that may be reached where not everything may.
     pub fn hosts(&self) -> impl Iterator<Item = (String, Option<u16>)> {
         let on = self.enabled != Some(false) && !self.is_whole();
-        let allowed = self
-            .domains
-            .iter()
-            .filter(move |(name, allowed)| on && **allowed && *name != "*");
+        let allowed = self.domains.iter().filter(move |(_, allowed)| on && **allowed);
         let open = allowed.map(|(name, _)| host_and_port(name));
         open.filter(|(host, port)| {
             let mut denied = self.denied().map(host_and_port);
             denied.all(|(other, at)| other != *host || at.is_some() && at != *port)
         })
+    }
+
+    /// The hosts that are closed where all names are open, or all below one. What is no host blocks none, which the person
+    /// has a warning of since it was read.
+    pub fn closed_hosts(&self) -> impl Iterator<Item = (String, Option<u16>)> {
+        // Without it nothing is open anyway, but for what is named.
+        let closed = self.denied().filter(|name| *name != "*").map(host_and_port);
+        closed.filter(|(host, _)| Host::parse(host).is_ok())
     }
 
     fn denied(&self) -> impl Iterator<Item = &str> {
@@ -98,7 +107,7 @@ impl Network {
 }
 
 /// `name:port`, `[address]:port`, or the name alone.
-fn host_and_port(text: &str) -> (String, Option<u16>) {
+pub(crate) fn host_and_port(text: &str) -> (String, Option<u16>) {
     let plain = |host: &str| host.trim_start_matches('[').trim_end_matches(']').to_owned();
     match text.rsplit_once(':') {
         Some((host, port)) if host.ends_with(']') || !host.contains(':') => match port.parse() {
@@ -277,7 +286,10 @@ fn complete<'a>(name: &'a str, written: &'a Map<String, Value>, above: &mut Vec<
         profile.filesystem.insert(Subject::Root, Access::Read);
     }
     profile.filesystem.extend(own.filesystem);
-    profile.network.enabled = own.network.enabled.or(profile.network.enabled);
+    // Hosts that it names itself are meant to be reached, also where what it begins from has no network.
+    let names_hosts = own.network.domains.values().any(|allowed| *allowed);
+    let before = profile.network.enabled.filter(|enabled| *enabled || !names_hosts);
+    profile.network.enabled = own.network.enabled.or(before);
     profile.network.domains.extend(own.network.domains);
     profile.network.unix_sockets.extend(own.network.unix_sockets);
     profile.network.loopback_ports.extend(own.network.loopback_ports);
@@ -324,6 +336,11 @@ impl Written {
             workspace_roots: subjects(table.get("workspace_roots")),
         }
     }
+}
+
+/// The hosts of a checked list, with the port of each if only one is meant.
+pub(super) fn hosts(values: &[String]) -> Vec<(String, Option<u16>)> {
+    values.iter().map(|text| host_and_port(text)).collect()
 }
 
 /// The subjects of a checked list.
@@ -409,8 +426,24 @@ mod tests {
             ),
             (json!({"enabled": false, "domains": {"a.org": "allow"}}), false, vec![]),
             (json!({"domains": {"*": "allow"}}), true, vec![]),
-            (json!({"domains": {"*": "allow", "a.org": "deny"}}), false, vec![]),
+            (
+                json!({"domains": {"*": "allow", "a.org": "deny"}}),
+                false,
+                vec![("*", None)],
+            ),
+            (
+                json!({"domains": {"*.b.org": "allow", "a.org": "deny"}}),
+                false,
+                vec![("*.b.org", None)],
+            ),
             (json!({"enabled": true, "domains": {"a.org": "deny"}}), false, vec![]),
+            // No host, and no reason to refuse every command.
+            (json!({"enabled": true, "domains": {"x y": "deny"}}), false, vec![]),
+            (
+                json!({"domains": {"*": "allow", "http://a.org": "deny"}}),
+                false,
+                vec![("*", None)],
+            ),
             (
                 json!({"domains": {"[::1]:80": "allow", "a.org:1": "allow", "a.org": "deny"}}),
                 false,
@@ -420,6 +453,11 @@ mod tests {
             let network = network(written.clone());
             assert_eq!(network.is_whole(), whole, "{written}");
             let found: Vec<_> = network.hosts().collect();
+            let mut closed = network.closed_hosts();
+            assert!(
+                closed.all(|(host, _)| ["a.org", "b.org"].contains(&host.as_str())),
+                "{written}"
+            );
             let expected: Vec<_> = hosts.into_iter().map(|(host, port)| (host.to_owned(), port)).collect();
             assert_eq!(found, expected, "{written}");
         }

@@ -136,18 +136,23 @@ impl Prompts {
         if body.trim().is_empty() {
             return Err((None, "it has no text".to_owned()));
         }
+        let (visible, hid) = crate::shown::envelope::visible_inside(body);
+        if hid {
+            let why = "it holds characters that do not show; they are sent written as their numbers, like <U+200B>";
+            self.report(path, None, why.to_owned());
+        }
         Ok(Prompt {
             name,
             path: path.to_owned(),
             of_project,
             front,
-            body: body.trim_matches('\n').to_owned(),
+            body: visible.trim_matches('\n').to_owned(),
         })
     }
 
     fn report(&mut self, path: &Path, line: Option<u32>, message: String) {
         self.problems.push(ConfigWarning {
-            message,
+            message: crate::shown::line(&message),
             path: Some(path.to_owned()),
             line,
         });
@@ -173,7 +178,9 @@ fn name_of(path: &Path) -> Option<Result<String, String>> {
 /// Letters, digits, `-`, `_` and `.`, beginning with a letter or a digit.
 pub fn is_name(text: &str) -> bool {
     let first = text.chars().next().is_some_and(char::is_alphanumeric);
-    first && text.len() <= 100 && text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c))
+    let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    // Some letters do not show.
+    first && text.len() <= 100 && text.chars().all(is_plain) && !crate::shown::hides(text)
 }
 
 /// The call of a prompt that an input begins with: `/name` and what is behind it, as typed. A path is no call, nor is a

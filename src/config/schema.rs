@@ -63,9 +63,10 @@ fn of_kind(kind: Kind, usual: &Value) -> Value {
         Kind::Name | Kind::Path => json!({ "type": "string", "minLength": 1 }),
         Kind::Url | Kind::Address => json!({ "type": "string", "pattern": "^\\s*https?://" }),
         Kind::Seconds => json!({ "type": "number", "exclusiveMinimum": 0 }),
-        Kind::Paths | Kind::Texts | Kind::Places => list(),
+        Kind::Paths | Kind::Texts | Kind::Places | Kind::Hosts => list(),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Count => json!({ "type": "integer", "minimum": 0 }),
+        Kind::Amount => json!({ "type": ["string", "integer"] }),
         Kind::TextMap => named(json!({ "type": "string" })),
         Kind::FlagMap => named(json!({ "type": "boolean" })),
         Kind::Choice(words) => json!({ "type": "string", "enum": words }),
@@ -113,9 +114,13 @@ pub(super) fn takes(kind: Kind) -> String {
 pub(super) fn may_set(scope: Scope) -> Option<&'static str> {
     match scope {
         Scope::Anyone => None,
-        Scope::Tighten => Some("A project can only tighten it."),
-        Scope::Trusted => Some("A project can set it only where you trust it."),
-        Scope::Person => Some("A project cannot set it."),
+        Scope::Preference => Some("A project cannot set it."),
+        Scope::Tighten => Some("A project and the editor's settings can only tighten it."),
+        Scope::Own => Some("A project cannot set it; the editor's settings only with your word."),
+        Scope::Trusted => Some(
+            "A project can set it only where you trust it; the editor's settings only with your word; a request cannot.",
+        ),
+        Scope::Person => Some("A project and a request cannot set it; the editor's settings only with your word."),
     }
 }
 

@@ -222,7 +222,10 @@ fn of_value(value: &Value) -> Node {
     Node { data, line: None }
 }
 
-/// The parts of a dotted key.
+/// The most parts of a dotted key that lead into tables; the deepest value that is known lies not half as deep.
+const MOST_PARTS: usize = 16;
+
+/// The parts of a dotted key. One with more than may lead into tables is reported under its own name.
 fn split(key: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut quote = None;
@@ -239,7 +242,7 @@ fn split(key: &str) -> Vec<String> {
         }
     }
     // A key with an empty part is no path; it is reported under its own name.
-    if quote.is_some() || parts.iter().any(String::is_empty) {
+    if quote.is_some() || parts.iter().any(String::is_empty) || parts.len() > MOST_PARTS {
         vec![key.to_owned()]
     } else {
         parts
@@ -305,6 +308,17 @@ mod tests {
             plain(&entries),
             json!({ "model": "x", "a": { "b": 1, "c": [true] }, "p": { "x.y": { "z": "t" } }, "broken..key": 1 })
         );
+    }
+
+    #[test]
+    fn a_name_with_too_many_parts_leads_nowhere() {
+        for (parts, is_path) in [(2, true), (MOST_PARTS, true), (MOST_PARTS + 1, false), (300_000, false)] {
+            let key = vec!["a"; parts].join(".");
+            let map = [(key.clone(), json!(1))].into_iter().collect();
+            let entries = of_json(&map);
+            assert_eq!(entries[0].0 == "a", is_path, "{parts}");
+            assert_eq!(entries[0].0 == key, !is_path, "{parts}");
+        }
     }
 
     fn plain(nodes: &[(String, Node)]) -> Value {

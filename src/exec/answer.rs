@@ -1,5 +1,7 @@
 //! Programs of the person's own that are asked for a short answer, such as a token.
 
+use super::named::{self, Open};
+use super::program;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
@@ -14,20 +16,68 @@ const SHOWN: usize = 300;
 /// How long is read on after the program has ended.
 const LEFT: Duration = Duration::from_millis(200);
 
-/// A program of the person's own, in their environment and outside the sandbox, with nothing to read; and its name. `None` if
-/// none is named.
-pub(super) fn own_program<'a>(argv: &'a [String], env: &BTreeMap<String, String>) -> Option<(&'a str, Command)> {
-    let (program, arguments) = argv.split_first()?;
-    let mut command = Command::new(program);
-    command.args(arguments).env_clear().envs(env).stdin(Stdio::null());
+/// A program of the person's own, in their environment and outside the sandbox, with nothing to read; and its name. `folder` is
+/// where it starts and a relative name counts from; without one it starts where nothing of a workspace's is taken for its own.
+///
+/// # Errors
+/// None is named, it is found only where others could have put it, its arguments depend on a folder and there is none, or commands
+/// could change what it runs.
+pub(super) fn own_program<'a>(
+    argv: &'a [String],
+    folder: Option<&Path>,
+    env: &BTreeMap<String, String>,
+) -> Result<(&'a str, Command), String> {
+    let (program, arguments) = argv.split_first().ok_or("no program is named")?;
+    let found = program::find(program, folder, env).map_err(|unfound| unfound.to_string())?;
+    let start = match (folder, program::relative_argument(arguments, None)) {
+        (Some(folder), _) => folder.to_owned(),
+        (None, None) => program::neutral_folder(env),
+        (None, Some(argument)) => {
+            return Err(format!(
+                "`{program}` does not start in the workspace, where {argument:?} would be somebody else's file; give an absolute path"
+            ));
+        }
+    };
+    let mut its = env.clone();
+    // What it starts itself is found as it is, and what it loads comes from no other place.
+    its.insert("PATH".to_owned(), program::search_path(env));
+    program::drop_open_code_paths(&mut its, |_| false);
+    // Nobody is asked before it starts, and what it runs may have been written by a command a moment ago.
+    let mut line = vec![found.to_string_lossy().into_owned()];
+    line.extend_from_slice(arguments);
+    let is_in = folder.filter(|folder| program::is_open(folder, env));
+    let open = is_in
+        .map(|folder| Open::Place(folder.to_owned()))
+        .or_else(|| named::open_code(&line, &start, &its));
+    match open {
+        None => {}
+        Some(Open::Place(path)) => {
+            return Err(format!(
+                "`{program}` is not started, since commands or other users can change what it runs: {}. It runs outside the \
+                 sandbox, so put that where nobody but you can write, outside of the workspace and of temporary folders, and \
+                 name it there",
+                crate::shown::path(&path)
+            ));
+        }
+        Some(Open::Unknown(word)) => {
+            return Err(format!(
+                "`{program}` is not started, since it cannot be known beforehand what `{}` runs. It runs outside the sandbox, \
+                 so put these commands into a script that nobody but you can write, and name its absolute path",
+                crate::shown::line(&word)
+            ));
+        }
+    }
+    let mut command = Command::new(found);
+    command.current_dir(start);
+    command.args(arguments).env_clear().envs(its).stdin(Stdio::null());
     // What is sent to the group of the server, such as an interrupt, is not meant for it.
     #[cfg(unix)]
     command.process_group(0);
-    Some((program, command))
+    Ok((program, command))
 }
 
 /// Starts a program of the person's, in their environment and outside the sandbox, and gives what it writes on its standard
-/// output, without white space around it. It ends with the limit at the latest.
+/// output, without white space around it. It starts in `cwd`, or in a neutral folder, and ends with the limit at the latest.
 ///
 /// # Errors
 /// There is no answer; why, as the end of a sentence.
@@ -37,12 +87,7 @@ pub async fn answer_of(
     env: &BTreeMap<String, String>,
     limit: Duration,
 ) -> Result<String, String> {
-    let Some((program, mut command)) = own_program(argv, env) else {
-        return Err("no program is named".to_owned());
-    };
-    if let Some(cwd) = cwd {
-        command.current_dir(cwd);
-    }
+    let (program, mut command) = own_program(argv, cwd, env)?;
     let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

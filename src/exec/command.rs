@@ -3,23 +3,33 @@
 
 mod actions;
 mod danger;
+mod folder;
+mod input;
 mod judge;
 mod judgement;
 mod kinds;
+mod making;
 mod quoting;
 mod reading;
+mod said;
 mod script;
+mod starters;
 mod strict;
 mod table;
+mod told;
 mod variables;
 mod word;
 mod wrappers;
 
 pub use actions::actions;
+pub use folder::runs_what_the_folder_says;
 pub use judge::judge;
 pub use judgement::{Judgement, Kind, Label, Part};
+pub use making::{advice_on_making, makes_a_repository};
 pub use quoting::display;
 pub(super) use quoting::quoted_plainly;
+pub(super) use starters::{Starts, is_starter};
+pub(super) use told::told;
 
 use script::Script;
 use std::path::Path;
@@ -30,13 +40,55 @@ pub fn known_to_only_read(argv: &[String]) -> bool {
     judge(argv, Path::new("/")).label == Label::SafeReadonly
 }
 
+/// The same, and also that it loads no code that could do more.
+pub fn known_to_change_nothing(argv: &[String]) -> bool {
+    judge(argv, Path::new("/")).is_plain()
+}
+
+/// Whether a program among them tells of the machine's processes: in the sandbox it sees few of them.
+pub fn lists_processes(argv: &[String]) -> bool {
+    const LISTERS: [&str; 7] = ["htop", "lsof", "pgrep", "pidof", "ps", "pstree", "top"];
+    let parts = judge(argv, Path::new("/")).parts;
+    let mut programs = parts.iter().filter_map(|part| part.argv.first());
+    programs.any(|program| LISTERS.contains(&base_name(program)))
+}
+
+/// Whether this is a command of the shell itself, which stands in no folder.
+pub(super) fn is_of_the_shell(name: &str) -> bool {
+    reading::is_of_the_shell(name)
+}
+
+/// Whether what a program of this name does with its words is known: it runs none of them.
+pub(super) fn is_known(name: &str) -> bool {
+    reading::is_known(name) || kinds::is_known(name) || danger::only_shows(name)
+}
+
+/// Whether a variable of this name holds what programs run.
+pub(super) fn runs_its_value(name: &str) -> bool {
+    variables::runs_by(name).is_some()
+}
+
 /// Why a command must not run without being asked about, in words that complete "it …"; none if nothing was found.
 pub fn dangerous(argv: &[String]) -> Option<String> {
     judge(argv, Path::new("/")).danger().map(str::to_owned)
 }
 
+/// A text with its braces spread out, as a shell does it with each word (`{a,b}c` to `ac bc`); quotes are not looked at. A word
+/// that becomes more than is followed may be any: `$`.
+pub(super) fn with_braces(text: &str) -> String {
+    let spread = |word: &str| match word::expand_braces(word, 0) {
+        words if word::is_expanded(&words) => words.join(" "),
+        _ => "$".to_owned(),
+    };
+    let pieces = text.split_inclusive(char::is_whitespace).map(|piece| {
+        let word = piece.trim_end();
+        format!("{}{}", spread(word), &piece[word.len()..])
+    });
+    pieces.collect()
+}
+
 /// The program's name without its folder.
-fn base_name(program: &str) -> &str {
+pub(super) fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
@@ -65,26 +117,27 @@ pub(super) fn has_usual_place(program: &str) -> bool {
 /// The simple commands of a command, each as an argument list. Shell text is taken apart only if it is nothing but plain
 /// words joined by `&&`, `||`, `;` and `|`; otherwise there is no answer. Any other command is its own only part.
 pub fn plain_commands(argv: &[String]) -> Option<Vec<Vec<String>>> {
-    let parts = plain_words(argv)?;
-    Some(
-        parts
-            .into_iter()
-            .map(|part| part.into_iter().map(|word| word.text).collect())
-            .collect(),
-    )
+    let commands = plain_commands_with_patterns(argv)?;
+    Some(commands.into_iter().map(|(words, _)| words).collect())
 }
 
-fn plain_words(argv: &[String]) -> Option<Vec<Vec<Word>>> {
-    match shell_text(argv) {
-        Some(text) => {
-            let commands = Script::parse(text)?.plain()?;
-            let words = |command: &Vec<Word>| command.iter().map(|word| word.text.clone()).collect::<Vec<_>>();
-            let agree = strict::plain_commands(text)? == commands.iter().map(words).collect::<Vec<_>>();
-            agree.then_some(commands)
-        }
-        None if argv.is_empty() => None,
-        None => Some(vec![argv.iter().map(|text| Word::literal(text)).collect()]),
+/// The same, and of each whether a shell makes names of a pattern in it.
+pub(super) fn plain_commands_with_patterns(argv: &[String]) -> Option<Vec<(Vec<String>, bool)>> {
+    let Some(text) = shell_text(argv) else {
+        return (!argv.is_empty()).then(|| vec![(argv.to_vec(), false)]);
+    };
+    let tolerant = Script::parse(text)?.plain()?;
+    let strict = strict::plain_words(text)?;
+    let texts = |command: &Vec<Word>| command.iter().map(|word| word.text.clone()).collect::<Vec<_>>();
+    if !tolerant.iter().map(texts).eq(strict.iter().map(texts)) {
+        return None;
     }
+    // To zsh `=name` is a path.
+    let is_pattern = |word: &Word| word.glob || word.text.starts_with('=');
+    let commands = strict
+        .iter()
+        .map(|command| (texts(command), command.iter().any(is_pattern)));
+    Some(commands.collect())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! outside the sandbox, but kept like a command. With it ends all that it started, at the latest with this server.
 
 use super::run::{DRAIN, Descriptor, Ending, Line, at, start_command};
-use super::{CommandRequest, Confinement, ExecError, Input, InputWriter};
+use super::{CommandRequest, Confinement, ExecError, Input, InputWriter, Wrote};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -36,6 +36,8 @@ pub struct CompanionOutput(Reader);
 pub enum CompanionExit {
     /// It never ran; why, in words.
     NotRun(String),
+    /// It never ran, because the walls that it was to have do not stand here; why.
+    NotConfined(String),
     /// With this code, or 128 and the number of the signal that ended it; none if it was ended by force.
     Code(Option<i32>),
 }
@@ -58,6 +60,16 @@ impl Companion {
         cwd: PathBuf,
         env: BTreeMap<String, String>,
     ) -> Result<(Self, CompanionOutput, InputWriter), ExecError> {
+        Self::start_within(argv, cwd, env, Confinement::outside().without_bounds()).await
+    }
+
+    /// The same behind walls.
+    pub(super) async fn start_within(
+        argv: Vec<String>,
+        cwd: PathBuf,
+        env: BTreeMap<String, String>,
+        confinement: Confinement,
+    ) -> Result<(Self, CompanionOutput, InputWriter), ExecError> {
         let (input, writer) = Input::pipe().map_err(ExecError::Start)?;
         let (stdout, stdout_end) = pipe().map_err(ExecError::Start)?;
         let (stderr, stderr_end) = pipe().map_err(ExecError::Start)?;
@@ -66,9 +78,10 @@ impl Companion {
             argv0: None,
             cwd,
             env,
-            confinement: Confinement::outside(),
+            confinement,
             timeout: None,
             input,
+            wrote: Wrote::default(),
         };
         let line = start_command(request, stdout_end, stderr_end).await?;
         let shared = Arc::new(Shared {
@@ -148,6 +161,7 @@ async fn keep(shared: Arc<Shared>, mut line: Line, stderr: Reader) {
     }
     let not_run = line.reports().iter().cloned().find_map(ExecError::of);
     let exit = match not_run {
+        Some(error @ ExecError::CannotConfine { .. }) => CompanionExit::NotConfined(error.to_string()),
         Some(error) => CompanionExit::NotRun(error.to_string()),
         None => CompanionExit::Code(line.exit_code()),
     };

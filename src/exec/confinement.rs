@@ -1,12 +1,18 @@
 //! A sandbox policy made concrete for one place: which folders may be written, whether there is a network.
 
 use super::profile::{self, Compiled, Pattern, Place};
-use super::protected::{Guard, git_folders};
-use crate::config::permissions::{Profile, Subject};
+use super::program;
+use super::protected::{self, Guard, Later, git_folders};
+use super::proxy::{Variables, Way};
+use crate::config::bounds::Bounds;
+use crate::config::permissions::{Host, Profile, Subject};
+use crate::config::requests::Requests;
 use crate::protocol::item::Confined;
 use crate::protocol::permission::Permission;
 use crate::protocol::settings::SandboxPolicy;
+use crate::workspace::{Judge, Opened};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -25,6 +31,10 @@ pub struct Confinement {
     patterns: Vec<Pattern>,
     /// Whether what fits a pattern is looked up on the disk, as walls need it.
     look_up: bool,
+    /// How much may be taken; none: as much as there is.
+    bounds: Option<Bounds>,
+    /// Names that the configuration protects besides, and those that it does not.
+    names: (Vec<String>, Vec<String>),
 }
 
 /// What the walls let through.
@@ -44,12 +54,27 @@ pub(crate) struct Walls {
     /// TCP ports of this machine's loopback that may be reached without a network.
     #[serde(default)]
     pub loopback_ports: Vec<u16>,
-    /// Hosts (name or address, port if only one) that may be reached by TCP without a network.
+    /// Hosts (as `config::permissions::Host` reads them, port if only one) that may be reached by TCP without a network.
     #[serde(default)]
     pub hosts: Vec<(String, Option<u16>)>,
+    /// Of these hosts, those that may not.
+    #[serde(default)]
+    pub denied_hosts: Vec<(String, Option<u16>)>,
+    /// What requests to them carry, and may ask for.
+    #[serde(default)]
+    pub requests: Requests,
+    /// What of the server's environment the proxy needs for that.
+    #[serde(skip)]
+    pub variables: Variables,
+    /// Where the proxy is that leads to them, while a command runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<Way>,
     /// Canonical socket files outside the sandbox that may be connected to.
     #[serde(default)]
     pub sockets: Vec<PathBuf>,
+    /// What of the roots acts later and is kept as it is; for commands, not for patches, which the person decides on.
+    #[serde(default)]
+    pub later: Option<Later>,
 }
 
 impl Confinement {
@@ -72,7 +97,40 @@ impl Confinement {
             only: None,
             patterns: Vec::new(),
             look_up: true,
+            bounds: Some(Bounds::default()),
+            names: Default::default(),
         }
+    }
+
+    /// The same for what may take no more than this.
+    #[must_use]
+    pub fn within(self, bounds: Bounds) -> Self {
+        Self {
+            bounds: Some(bounds),
+            ..self
+        }
+    }
+
+    /// The same for a program of the person's own, which takes what it takes.
+    #[must_use]
+    pub fn without_bounds(self) -> Self {
+        Self { bounds: None, ..self }
+    }
+
+    /// The same where requests to hosts carry secrets that the command does not have, and ask only for what they may. The
+    /// secrets are in `env`.
+    #[must_use]
+    pub fn requesting(mut self, requests: &Requests, env: &BTreeMap<String, String>) -> Self {
+        if let Some(walls) = &mut self.walls {
+            walls.requests = requests.clone();
+            walls.variables = Variables::of(requests, env);
+        }
+        self
+    }
+
+    /// How much may be taken, if there is a bound.
+    pub fn bounds(&self) -> Option<Bounds> {
+        self.bounds
     }
 
     pub(super) fn built(walls: Walls, only: Option<Vec<PathBuf>>, look_up: bool) -> Self {
@@ -97,6 +155,20 @@ impl Confinement {
         self.without_reading(places, Vec::new())
     }
 
+    /// The same without a folder but for these parts of it, all canonical: nothing else in it is read or written, whatever
+    /// roots say, nor is anything put beside the parts.
+    #[must_use]
+    pub fn without_all_but(mut self, folder: &Path, open: &[PathBuf]) -> Self {
+        if let Some(walls) = &mut self.walls {
+            let is_open = |root: &PathBuf| open.iter().any(|part| root.starts_with(part));
+            walls.roots.retain(|root| !root.starts_with(folder) || is_open(root));
+            if !open.is_empty() {
+                walls.read_only.push(folder.to_owned());
+            }
+        }
+        self.without(&profile::all_but(folder, open))
+    }
+
     pub(super) fn without_reading(mut self, places: &[PathBuf], patterns: Vec<Pattern>) -> Self {
         if let Some(walls) = &mut self.walls {
             let looked_up = patterns.iter().filter(|_| self.look_up);
@@ -111,9 +183,88 @@ impl Confinement {
         self
     }
 
+    /// The same for a command: entries that other programs act on by themselves stay as they are, at every depth. `more` are
+    /// names that are protected besides, `free` those that are not. Folders for temporary files are left out, but for those
+    /// of `work`.
+    #[must_use]
+    pub fn keeping_later(
+        mut self,
+        more: &[String],
+        free: &[String],
+        work: &[PathBuf],
+        (tmpdir, home): (Option<&Path>, Option<&Path>),
+    ) -> Self {
+        if let Some(walls) = self.walls.as_mut().filter(|walls| !walls.roots.is_empty()) {
+            let temporary = [Some(Path::new("/tmp")), tmpdir].into_iter().flatten();
+            let work: Vec<PathBuf> = work.iter().map(|folder| resolve(folder)).collect();
+            let scratch = temporary.map(resolve).filter(|folder| !work.contains(folder));
+            walls.later = Some(Later {
+                more: more.to_vec(),
+                free: free.to_vec(),
+                home: home.map(resolve),
+                scratch: scratch.collect(),
+                ..Later::default()
+            });
+        }
+        self
+    }
+
+    /// The same where these names are protected besides, and those are not, for `keeping_but`.
+    #[must_use]
+    pub fn naming(self, more: &[String], free: &[String]) -> Self {
+        Self {
+            names: (more.to_vec(), free.to_vec()),
+            ..self
+        }
+    }
+
+    /// As `keeping_later`, for the writer of a change: but for the entries that these paths are or lie in, as they were shown.
+    /// A link that takes the place of a folder later leads to no other one.
+    #[must_use]
+    pub fn keeping_but(self, agreed: &[&Path], cwd: &Path, home: Option<&Path>) -> Self {
+        let (more, free) = self.names.clone();
+        let mut kept = self.keeping_later(&more, &free, &[cwd.to_owned()], (None, home));
+        let Some(walls) = &mut kept.walls else { return kept };
+        let led_to = walls.led_to();
+        let Some(later) = &mut walls.later else { return kept };
+        let real = resolve(cwd);
+        for path in agreed {
+            let named = path
+                .strip_prefix(cwd)
+                .map_or_else(|_| path.to_path_buf(), |below| real.join(below));
+            // Where a link leads there already, the name that acts is the same at both ends.
+            let resolved = path
+                .file_name()
+                .filter(|name| later.acts(name).is_some())
+                .map(|_| resolve(path));
+            for place in [named].into_iter().chain(resolved) {
+                while let Some((entry, _)) = later.kept_around(&walls.roots, &place) {
+                    later.agreed.push(entry.to_owned());
+                }
+                later
+                    .agreed
+                    .extend(led_to.iter().filter(|held| place.starts_with(held)).cloned());
+            }
+        }
+        kept
+    }
+
+    /// The places to which settings and links of what acts later lead, in the folders that may be written: they act as it does.
+    pub(crate) fn led_to(
+        &self,
+        more: &[String],
+        free: &[String],
+        work: &[PathBuf],
+        home: Option<&Path>,
+    ) -> Vec<PathBuf> {
+        let kept = self.clone().keeping_later(more, free, work, (None, home));
+        kept.walls.as_ref().map(Walls::led_to).unwrap_or_default()
+    }
+
     /// The same as it can be kept: what the walls let through.
     pub fn kept(&self) -> Option<KeptWalls> {
-        self.walls.clone().map(KeptWalls)
+        let walls = self.walls.clone();
+        walls.map(|walls| KeptWalls(Walls { later: None, ..walls }))
     }
 
     /// What was kept, as far as its places are still what they were: where a link has taken the place of a folder, it
@@ -123,6 +274,7 @@ impl Confinement {
         walls
             .roots
             .retain(|root| fs::canonicalize(root).is_ok_and(|real| real == *root));
+        walls.roots.iter().for_each(|root| program::guard(root));
         Self::built(walls, None, true)
     }
 
@@ -132,7 +284,10 @@ impl Confinement {
     pub fn with(mut self, permissions: &[Permission]) -> Self {
         for permission in permissions {
             self = match permission {
-                Permission::Write { path } if is_itself(path) => self.with_writable(path.clone()),
+                Permission::Write { path } if is_itself(path) => {
+                    program::guard(path);
+                    self.with_writable(path.clone())
+                }
                 Permission::GitMetadata { repository } => {
                     let folders = git_folders(repository);
                     folders.into_iter().fold(self, Self::with_writable)
@@ -167,8 +322,15 @@ impl Confinement {
             }
             Permission::Network => walls.network,
             Permission::Host { host, port } => {
-                let named = |(known, at): &(String, Option<u16>)| known == host && (at.is_none() || at == port);
-                walls.network || walls.hosts.iter().any(named)
+                let asked = Host::parse(host);
+                let covers = |known: &str| match (Host::parse(known), &asked) {
+                    (Ok(known), Ok(asked)) => known.covers(asked),
+                    _ => known == host,
+                };
+                let named = |(known, at): &(String, Option<u16>)| (at.is_none() || at == port) && covers(known);
+                // What is closed by name is asked about, whatever else is open.
+                walls.network
+                    || walls.hosts.iter().any(named) && !walls.denied_hosts.iter().any(|(known, _)| covers(known))
             }
             Permission::LoopbackPort { port } => walls.network || walls.loopback_ports.contains(port),
             Permission::UnixSocket { path } => walls.sockets.contains(path),
@@ -182,7 +344,9 @@ impl Confinement {
             .map_or_else(Vec::new, |walls| walls.unreadable.clone())
     }
 
-    fn with_readable(mut self, path: &Path) -> Self {
+    /// The same with one more place that may be read, whatever closed it.
+    #[must_use]
+    pub fn with_readable(mut self, path: &Path) -> Self {
         if let Some(walls) = &mut self.walls {
             let closed = std::mem::take(&mut walls.unreadable);
             for place in closed {
@@ -302,7 +466,8 @@ impl Looked<'_> {
     /// As [`Confinement::may_write`], for an absolute place whose links are followed already.
     pub fn may_write(&self, place: &Path) -> bool {
         let Some(walls) = self.walls else { return true };
-        if self.guard.hides(place) {
+        let later = walls.later.as_ref();
+        if self.guard.hides(place) || later.is_some_and(|later| later.kept_around(&walls.roots, place).is_some()) {
             return false;
         }
         let depth = |path: &Path| path.components().count();
@@ -340,19 +505,40 @@ impl Closed {
     /// Whether `path`, which is absolute, may be read. Links are followed, and a second name of a file is that file.
     pub fn may_read(&self, path: &Path) -> bool {
         let place = resolve(path);
+        let is_second_name = || fs::metadata(&place).is_ok_and(|found| self.is_second_name(&found));
+        path.is_absolute() && self.is_open(&place) && !is_second_name()
+    }
+
+    /// The same for what is open already: by its place, which has no link in it, and by what it is.
+    pub fn may_read_opened(&self, place: &Path, found: &fs::Metadata) -> bool {
+        place.is_absolute() && self.is_open(place) && !self.is_second_name(found)
+    }
+
+    fn is_open(&self, place: &Path) -> bool {
         let above = |paths: &[PathBuf]| paths.iter().any(|closed| place.starts_with(closed));
-        if !path.is_absolute() || above(&self.places) || self.patterns.iter().any(|pattern| pattern.covers(&place)) {
+        if above(&self.places) || self.patterns.iter().any(|pattern| pattern.covers(place)) {
             return false;
         }
         // On the way to what is open, a folder may be gone through.
-        let leads = |open: &[PathBuf]| above(open) || open.iter().any(|open| open.starts_with(&place));
-        self.only.as_deref().is_none_or(leads) && !self.is_second_name(&place)
+        let leads = |open: &[PathBuf]| above(open) || open.iter().any(|open| open.starts_with(place));
+        self.only.as_deref().is_none_or(leads)
+    }
+
+    /// Whether a place that may not be read lies in a folder, which is absolute, for all that is told without looking into it.
+    pub(super) fn closes_within(&self, folder: &Path) -> bool {
+        let folder = resolve(folder);
+        let is_open = |open: &[PathBuf]| open.iter().any(|open| folder.starts_with(open));
+        self.places.iter().any(|closed| closed.starts_with(&folder)) || !self.only.as_deref().is_none_or(is_open)
+    }
+
+    /// Whether what may not be read is told by names, too.
+    pub(super) fn goes_by_names(&self) -> bool {
+        !self.patterns.is_empty()
     }
 
     #[cfg(unix)]
-    fn is_second_name(&self, place: &Path) -> bool {
+    fn is_second_name(&self, found: &fs::Metadata) -> bool {
         use std::os::unix::fs::MetadataExt as _;
-        let Ok(found) = fs::metadata(place) else { return false };
         if !found.is_file() || found.nlink() < 2 {
             return false;
         }
@@ -365,9 +551,24 @@ impl Closed {
     }
 
     #[cfg(not(unix))]
-    fn is_second_name(&self, _place: &Path) -> bool {
+    fn is_second_name(&self, _found: &fs::Metadata) -> bool {
         false
     }
+}
+
+impl Judge for Closed {
+    fn path(&self, path: &Path) -> Result<(), String> {
+        self.may_read(path).then_some(()).ok_or_else(why_closed)
+    }
+
+    fn opened(&self, _name: &Path, opened: &Opened) -> Result<(), String> {
+        let may_read = self.may_read_opened(opened.place(), opened.metadata());
+        may_read.then_some(()).ok_or_else(why_closed)
+    }
+}
+
+fn why_closed() -> String {
+    "credentials or other secrets are kept there, or the person's settings close it".to_owned()
 }
 
 /// Walls as they can be kept on the disk.
@@ -376,6 +577,33 @@ impl Closed {
 pub struct KeptWalls(Walls);
 
 impl Walls {
+    /// The same with what is there of the entries that act later. With `remember` for a process that starts many commands.
+    pub(super) fn looked(mut self, remember: bool) -> Self {
+        if let Some(later) = &mut self.later {
+            let found = protected::find(later, &self.roots, remember);
+            (later.there, later.others, later.partial) = (found.there, found.others, found.partial);
+            later.unlisted = found.unlisted;
+        }
+        self
+    }
+
+    /// What is kept for what leads to it, and not by its name.
+    fn led_to(&self) -> Vec<PathBuf> {
+        let looked = self.clone().looked(true);
+        let named = looked
+            .later
+            .as_ref()
+            .map(|later| later.there.clone())
+            .unwrap_or_default();
+        let awaited = |guard: &Guard| guard.awaited.iter().map(|(_, place)| place.clone()).collect::<Vec<_>>();
+        let guard = Guard::of_walls(&looked);
+        let plain = Guard::of_walls(&Walls { later: None, ..looked });
+        let (kept, others) = (awaited(&guard), awaited(&plain));
+        let mut led_to: Vec<PathBuf> = guard.existing.into_iter().chain(guard.standing).chain(kept).collect();
+        led_to.retain(|place| !plain.existing.contains(place) && !others.contains(place) && !named.contains(place));
+        led_to
+    }
+
     /// Opens a way to the network.
     fn connect(&mut self, permission: &Permission) {
         fn add<T: PartialEq>(list: &mut Vec<T>, one: T) {
@@ -417,7 +645,7 @@ pub(crate) fn resolve(path: &Path) -> PathBuf {
 }
 
 /// As `resolve`, with the places of the links that were followed.
-fn follow(path: &Path) -> (PathBuf, Vec<PathBuf>) {
+pub(super) fn follow(path: &Path) -> (PathBuf, Vec<PathBuf>) {
     let mut links = Vec::new();
     let mut rest: Vec<OsString> = Vec::new();
     push_reversed(&mut rest, path);
@@ -544,6 +772,53 @@ mod tests {
             );
             let granted = confinement.with_writable(wide.join("ws"));
             assert!(!granted.may_write(&outside.join("x")), "granted {cwd:?} {roots:?}");
+        }
+    }
+
+    #[test]
+    fn of_a_closed_folder_only_the_open_part_is_read_and_written() {
+        let dir = tempfile::Builder::new()
+            .prefix("confine")
+            .tempdir_in("/var/tmp")
+            .expect("temporary folder");
+        let base = fs::canonicalize(dir.path()).expect("canonical");
+        let (home, open) = (base.join("home"), base.join("home/scratch/a"));
+        for folder in ["home/scratch/a", "home/scratch/b", "home/rules"] {
+            fs::create_dir_all(base.join(folder)).expect("mkdir");
+        }
+        // Also where the folder itself is a root, or lies in one.
+        for roots in [vec![], vec![home.clone()], vec![base.clone()], vec![home.join("rules")]] {
+            let around = roots.contains(&base);
+            let confinement = Confinement::new(&SandboxPolicy::default(), &open, &roots, None);
+            let confinement = confinement.without_all_but(&home, std::slice::from_ref(&open));
+            for (path, reads, writes) in [
+                ("home/scratch/a/x", true, true),
+                ("home/scratch/b/x", false, false),
+                ("home/scratch/new", true, false),
+                ("home/rules/x", false, false),
+                ("home/new", true, false),
+                ("beside", true, around),
+            ] {
+                let path = base.join(path);
+                assert_eq!(confinement.may_read(&path), reads, "{path:?} {roots:?}");
+                assert_eq!(confinement.may_write(&path), writes, "{path:?} {roots:?}");
+            }
+            // So it is with what is open already, by its own place.
+            for (path, reads) in [
+                ("home/scratch/a", true),
+                ("home/scratch/b", false),
+                ("home/rules", false),
+            ] {
+                let path = base.join(path);
+                let found = fs::metadata(&path).expect("it is there");
+                let closed = confinement.closed();
+                assert_eq!(closed.may_read_opened(&path, &found), reads, "{path:?} {roots:?}");
+            }
+            let closed = Confinement::new(&SandboxPolicy::default(), &open, &roots, None).without_all_but(&home, &[]);
+            assert!(
+                !closed.may_read(&open) && !closed.may_write(&open.join("x")),
+                "{roots:?}"
+            );
         }
     }
 

@@ -1,23 +1,43 @@
-//! The verdict on a command: run, ask or refuse. A pure function; the person and the kernel come later.
+//! The verdict on a command: run, ask or refuse. It looks at the disk (where links, repositories and programs are) and
+//! starts nothing; the person and the kernel come later.
 //!
 //! In this order: a rule that denies refuses. A wish to leave the sandbox is refused where nobody may be asked for that,
 //! unless a rule lets the command out. A rule that asks asks. What is dangerous asks, whatever was remembered or allowed.
 //! Then rules that allow, what the person said for the session, and the approval policy.
 
 mod capability;
+mod hosts;
+mod kept;
+mod launchers;
 mod plain;
 mod reach;
+mod remote;
+mod repository;
+mod riding;
 mod ruling;
+mod scene;
+mod shape;
+mod taking;
+mod touched;
+mod typed;
 
-pub use capability::{Capability, SessionGrants};
+pub use capability::{Capability, SessionGrants, options_in_words};
+pub use kept::Kept;
 pub use reach::Reach;
+pub use repository::{Repository, acts_on_one, around};
+pub use scene::{Folders, Scene};
+pub use shape::Shape;
+pub use typed::decide_typed;
 
-use super::command::{Judgement, Label, display, judge};
+use super::command::{Judgement, Label, is_of_the_shell, judge};
+use super::program;
 use super::rules::{NewRule, Rule, Rules};
 use crate::protocol::item::Confined;
 use crate::protocol::settings::{ApprovalPolicy, SandboxMode, SandboxPolicy};
+use riding::{names_all_it_reads, only_reads, rides_along, shows_environments};
 use ruling::Ruling;
-use std::path::Path;
+use std::fmt;
+use std::path::PathBuf;
 
 /// The model's wish to run a command outside the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,14 +50,18 @@ pub struct Escalation<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
     pub argv: &'a [String],
-    /// Where it would run; absolute.
-    pub cwd: &'a Path,
+    /// Where it would run.
+    pub scene: Scene<'a>,
     pub approval: ApprovalPolicy,
     pub sandbox: &'a SandboxPolicy,
     pub escalation: Option<Escalation<'a>>,
     /// What the person has allowed for this session.
     pub grants: &'a SessionGrants,
     pub rules: &'a Rules,
+    /// Whether there can be a sandbox on this machine.
+    pub walls: bool,
+    /// A command that runs in a sandbox meanwhile, and can change what names lead to.
+    pub beside: Option<&'a str>,
 }
 
 /// The verdict, and what it rests on.
@@ -72,12 +96,77 @@ pub struct Scopes {
     pub session: Capability,
     /// For always: the rules that would be written. None where they would be too broad or would not be heeded.
     pub always: Option<Vec<NewRule>>,
+    /// What would run outside the sandbox though commands of the agent can change it. Such a run is asked about each time.
+    pub planted: Option<Planted>,
+    /// What can change what its names lead to while it runs outside the sandbox. Such a run is asked about each time.
+    pub beside: Option<Beside>,
+    /// Only the run tells what it touches outside the sandbox. Such a run is asked about each time.
+    pub is_untold: bool,
 }
+
+/// A command of the agent that still runs in a sandbox beside one outside, whose names it can make lead elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beside(String);
+
+impl fmt::Display for Beside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "`{}` still runs in the sandbox, and can make the paths in this command lead elsewhere meanwhile.",
+            crate::shown::line(&self.0)
+        )
+    }
+}
+
+/// What a command would run that commands of the agent could have put where it is, or can change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planted {
+    /// The word of the command that leads to it.
+    pub name: String,
+    pub path: PathBuf,
+    /// More such programs in it, by their names.
+    pub others: Vec<(String, PathBuf)>,
+    /// Whether one of them lies in a folder of `PATH`, which stays in it.
+    pub is_in_path: bool,
+}
+
+impl Planted {
+    /// All that the person is shown of them.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        let others = self.others.iter().map(|(_, path)| path);
+        std::iter::once(&self.path).chain(others).cloned().collect()
+    }
+}
+
+impl fmt::Display for Planted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let others = self.others.iter().map(|other| (&other.0, &other.1));
+        for (at, (name, path)) in std::iter::once((&self.name, &self.path)).chain(others).enumerate() {
+            // Without steps that lead nowhere.
+            let path: PathBuf = path.components().collect();
+            let between = if at == 0 { "" } else { ", " };
+            write!(
+                f,
+                "{between}`{}` runs {}",
+                crate::shown::line(name),
+                crate::shown::line(&path.display().to_string())
+            )?;
+        }
+        f.write_str(" here, which commands of the agent can change.")?;
+        match self.is_in_path {
+            true => f.write_str(" Programs that it starts are looked for in that folder, too."),
+            false => Ok(()),
+        }
+    }
+}
+
+/// More programs of one command are not named.
+const MOST_NAMED: usize = 32;
 
 /// Decides on a command.
 pub fn decide<'a>(case: &Case<'a>) -> Decided<'a> {
-    let judgement = judge(case.argv, case.cwd);
-    let ruling = Ruling::of(case.argv, case.cwd, &judgement, case.rules);
+    let judgement = judge(case.argv, case.scene.cwd);
+    let ruling = Ruling::of(case, &judgement);
     let (verdict, rule) = Deciding {
         case,
         judgement: &judgement,
@@ -94,8 +183,8 @@ pub fn decide<'a>(case: &Case<'a>) -> Decided<'a> {
 /// What a yes to a run outside the sandbox would cover, of a command that was stopped inside; and whether the person has
 /// given it before.
 pub fn scopes_outside(case: &Case<'_>) -> (Scopes, bool) {
-    let judgement = judge(case.argv, case.cwd);
-    let ruling = Ruling::of(case.argv, case.cwd, &judgement, case.rules);
+    let judgement = judge(case.argv, case.scene.cwd);
+    let ruling = Ruling::of(case, &judgement);
     let deciding = Deciding {
         case,
         judgement: &judgement,
@@ -104,7 +193,11 @@ pub fn scopes_outside(case: &Case<'_>) -> (Scopes, bool) {
     let scopes = deciding.scopes(Confined::Outside);
     let lets_out = ruling.allowed.is_some_and(|allowed| allowed.outside);
     let given = case.grants.covers(&scopes.session)
-        || (lets_out && judgement.label != Label::Dangerous && ruling.tightening.is_none());
+        || (lets_out
+            && judgement.label != Label::Dangerous
+            && ruling.tightening.is_none()
+            && scopes.planted.is_none()
+            && scopes.beside.is_none());
     (scopes, given)
 }
 
@@ -134,7 +227,15 @@ impl<'a> Deciding<'_, 'a> {
         // Where nothing may be written, a command leaves the sandbox only if the model says that it has to.
         let may_leave = inside == Confined::Workspace || escalation.is_some();
         let lets_out = ruling.allowed.filter(|allowed| {
-            allowed.outside && may_leave && !dangerous && ruling.tightening.is_none() && inside != Confined::Outside
+            allowed.outside
+                && may_leave
+                && !dangerous
+                && ruling.tightening.is_none()
+                && inside != Confined::Outside
+                && self.planted().is_none()
+                && self
+                    .beside(&Capability::of(case.argv, case.scene, Confined::Outside, false))
+                    .is_none()
         });
         if let Some(allowed) = lets_out {
             return (Verdict::Run(Confined::Outside), Some(allowed.rule));
@@ -155,16 +256,22 @@ impl<'a> Deciding<'_, 'a> {
         }
         if let Some(escalation) = escalation {
             let reason = match escalation.justification.map(str::trim).filter(|text| !text.is_empty()) {
-                Some(justification) => justification.to_owned(),
+                Some(justification) => format!(
+                    "The model asks to run it outside the sandbox and says: {}",
+                    crate::shown::line(justification)
+                ),
                 None => "The model asks to run it outside the sandbox and gives no reason.".to_owned(),
             };
             return (self.ask(Confined::Outside, reason), ruling.suspended);
         }
         match approval {
-            ApprovalPolicy::Untrusted if self.judgement.label != Label::SafeReadonly => match ruling.allowed {
+            ApprovalPolicy::Untrusted if !self.reads_when(confined) => match ruling
+                .allowed
+                .filter(|allowed| confined != Confined::Outside || allowed.needs_no_walls)
+            {
                 Some(allowed) => (Verdict::Run(confined), Some(allowed.rule)),
                 None => {
-                    let mut reason = "It is not known to only read, and the approval policy is untrusted.".to_owned();
+                    let mut reason = self.not_reading();
                     if let (Some(rule), Some(file)) = (ruling.suspended, case.rules.unreadable()) {
                         reason.push_str(&format!(
                             " The rule at {} would allow it, but rules allow nothing while {} is broken.",
@@ -175,7 +282,102 @@ impl<'a> Deciding<'_, 'a> {
                     (self.ask(confined, reason), None)
                 }
             },
+            // What is known to read only needs no more than reading: whatever it turns out to do, it does it behind a wall.
+            ApprovalPolicy::Untrusted if confined == Confined::Outside && case.walls && ruling.allowed.is_none() => {
+                (Verdict::Run(Confined::ReadOnly), None)
+            }
             _ => (Verdict::Run(confined), None),
+        }
+    }
+
+    /// Whether it is known to only read where it is so confined. With no walls around it, or an open network, that is said of
+    /// less.
+    fn reads_when(&self, confined: Confined) -> bool {
+        let Case {
+            argv,
+            scene,
+            sandbox,
+            walls,
+            ..
+        } = *self.case;
+        let is_open = match confined {
+            Confined::Outside => !walls,
+            Confined::ReadOnly | Confined::Workspace => sandbox.network_access(),
+        };
+        self.judgement.label_when(confined) == Label::SafeReadonly
+            && !(is_open && opens_what_is_not_named(argv))
+            && (confined != Confined::Outside || walls || is_harmless_without_walls(self.judgement, scene))
+    }
+
+    /// What the command would run that commands could have put there or can change, if it would leave a sandbox.
+    fn planted(&self) -> Option<Planted> {
+        let Case {
+            argv, scene, sandbox, ..
+        } = *self.case;
+        if sandbox.mode() == SandboxMode::DangerFullAccess {
+            return None;
+        }
+        let standing = program::Standing {
+            folder: scene.cwd,
+            is_certain: scene.is_certain,
+            env: scene.env,
+        };
+        let judged = |words: Vec<String>| {
+            let judgement = judge(&words, scene.cwd);
+            (words, judgement)
+        };
+        let commands: Vec<(Vec<String>, Judgement)> = match remote::local_commands(argv) {
+            Some(local) => local.into_iter().map(judged).collect(),
+            None => vec![(argv.to_vec(), self.judgement.clone())],
+        };
+        let (name, path) = commands.iter().find_map(|(words, judgement)| {
+            let parts: Vec<&[String]> = judgement.parts.iter().map(|part| part.argv.as_slice()).collect();
+            program::planted(words, &parts, standing)
+        })?;
+        // What lies beside the first in a folder of `PATH` is run by its name as well.
+        let parts = commands.iter().flat_map(|(_, judgement)| &judgement.parts);
+        let mut others = Vec::new();
+        let bare = parts
+            .filter_map(|part| part.argv.first())
+            .filter(|name| !name.contains('/'));
+        for program in bare.take(MOST_NAMED) {
+            let found = program::planted(std::slice::from_ref(program), &[], standing);
+            let is_new = |found: &(String, PathBuf)| found.1 != path && !others.contains(found);
+            if let Some(found) = found.filter(is_new) {
+                others.push(found);
+            }
+        }
+        let mut planted = Planted {
+            name,
+            path,
+            others,
+            is_in_path: false,
+        };
+        planted.is_in_path = planted.paths().iter().any(|path| program::is_found_by(path, scene.env));
+        Some(planted)
+    }
+
+    /// What can make its names lead elsewhere, if it would leave a sandbox.
+    fn beside(&self, outside: &Capability) -> Option<Beside> {
+        let Case { sandbox, beside, .. } = *self.case;
+        let leaves = sandbox.mode() != SandboxMode::DangerFullAccess;
+        beside
+            .filter(|_| leaves && outside.goes_by_paths())
+            .map(|command| Beside(command.to_owned()))
+    }
+
+    /// Why a command is asked about where only reading goes without a question.
+    fn not_reading(&self) -> String {
+        match self.judgement.starts() {
+            Some((part, what)) if self.judgement.label == Label::SafeReadonly => format!(
+                "`{}` reads, but starts {what}; there is no sandbox around it, and the approval policy is untrusted.",
+                part.text
+            ),
+            _ if self.judgement.label == Label::SafeReadonly => {
+                "It reads, but may start or reach more than its text names, and the approval policy is untrusted."
+                    .to_owned()
+            }
+            _ => "It is not known to only read, and the approval policy is untrusted.".to_owned(),
         }
     }
 
@@ -240,30 +442,57 @@ impl<'a> Deciding<'_, 'a> {
     }
 
     fn scopes(&self, confined: Confined) -> Scopes {
-        let Case { argv, cwd, .. } = *self.case;
+        let Case { argv, scene, .. } = *self.case;
         let dangerous = self.judgement.label == Label::Dangerous;
-        let session = Capability::of(argv, cwd, confined, dangerous);
+        let leaves = confined == Confined::Outside && self.case.sandbox.mode() != SandboxMode::DangerFullAccess;
+        let planted = if leaves { self.planted() } else { None };
+        let session = Capability::of(argv, scene, confined, dangerous || planted.is_some());
+        let beside = if leaves { self.beside(&session) } else { None };
+        // Whatever else asks each time is reason enough.
+        let is_untold = leaves && session.can_be_remembered() && session.is_untold();
+        let session = match beside.is_some() || is_untold {
+            true => session.asked_each_time(),
+            false => session,
+        };
         let session = match self.ruling.asked() {
             Some(_) => session.asked_by_rule(),
             None => session,
         };
-        let leaves = confined == Confined::Outside && self.case.sandbox.mode() != SandboxMode::DangerFullAccess;
         // While a file is broken a rule that allows would not be heeded.
         let always = match self.case.rules.unreadable() {
-            None => session.as_rules(leaves, cwd),
+            None => session.as_rules(leaves, scene),
             Some(_) => None,
         };
-        Scopes { session, always }
+        Scopes {
+            session,
+            always,
+            planted,
+            beside,
+            is_untold,
+        }
     }
 }
 
-/// Whether one command of a composition is known to read and do nothing else. What a pattern becomes may be an option, so
-/// one with a pattern is not.
-fn only_reads(command: &[String], cwd: &Path) -> bool {
-    // In shell text builtins mean what they mean.
-    let text = ["bash".to_owned(), "-c".to_owned(), display(command)];
-    let has_pattern = command.iter().any(|word| word.contains(['*', '?', '[']));
-    !has_pattern && judge(&text, cwd).label == Label::SafeReadonly
+/// Whether what only reads does no more than that without walls: it loads no code, reaches nobody, and each program in it is
+/// one of the system's own, and it names nothing that the walls would close.
+fn is_harmless_without_walls(judgement: &Judgement, scene: Scene<'_>) -> bool {
+    let mut programs = judgement.parts.iter().filter_map(|part| part.argv.first());
+    let folders = Folders::of(scene);
+    judgement.is_plain()
+        && programs.all(|name| is_of_the_shell(name) || program::is_of_the_system(name, scene.env))
+        && !judgement
+            .parts
+            .iter()
+            .any(|part| Reach::of(&part.argv, &folders).closed || shows_environments(&part.argv))
+}
+
+/// Whether shell text reads from a file that only the run can tell: a shell, and some programs, take `/dev/tcp/host/port` and the
+/// like for a connection.
+fn opens_what_is_not_named(argv: &[String]) -> bool {
+    let text = argv.join(" ");
+    text.contains('<') && text.contains(['$', '`', '*', '?', '[', '{'])
+        || text.contains("/dev/tcp")
+        || text.contains("/inet")
 }
 
 /// Whether the person may be asked to let a command out of the sandbox before it has run.
@@ -299,7 +528,10 @@ fn reason_of(rule: &Rule) -> String {
 
 fn with_justification(reason: String, escalation: Option<Escalation<'_>>) -> String {
     match escalation.and_then(|escalation| escalation.justification) {
-        Some(justification) => format!("{reason} It would run outside the sandbox: {justification}"),
+        Some(justification) => format!(
+            "{reason} It would run outside the sandbox: {}",
+            crate::shown::line(justification)
+        ),
         None => reason,
     }
 }

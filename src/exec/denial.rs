@@ -10,6 +10,7 @@ mod limits;
 mod network;
 
 use super::Confinement;
+use super::proxy::Refused;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -56,6 +57,8 @@ pub(super) struct Ran<'a> {
     pub unanswered: Option<String>,
     /// The first of what the kernel has written down as refused, where that can be read.
     pub recorded: Option<&'a Refusal>,
+    /// The hosts that its proxy has refused it, in order.
+    pub refused: Vec<Refused>,
 }
 
 /// Words by which programs say that they were refused something.
@@ -93,6 +96,13 @@ pub(super) fn judge(ran: &Ran<'_>) -> Option<Denial> {
     if let Some(denial) = limits::judge_end(ran.exit_code) {
         return Some(denial);
     }
+    let plain = super::output::plain(ran.output);
+    if let Some(refused) = network::refused(&ran.refused, &plain) {
+        return Some(Denial {
+            reason: refused.to_string(),
+            missing: Missing::Network(Some(refused.host.clone())),
+        });
+    }
     if let Some(blocked) = ran.blocked {
         return Some(Denial {
             reason: format!("the sandbox blocked {blocked}"),
@@ -103,14 +113,16 @@ pub(super) fn judge(ran: &Ran<'_>) -> Option<Denial> {
             },
         });
     }
-    let plain = super::output::plain(ran.output);
     let lines = || plain.lines().rev().take(LINES).filter(|line| !is_compared(line));
     let of_files = || lines().find_map(|line| files::judge(line, ran));
     let speaks_of_sockets = ["socket", "connect(", "bind("].iter().any(|word| plain.contains(word));
     let of_network = || lines().find_map(|line| network::judge(line, speaks_of_sockets));
     let unclear = || lines().find_map(files::judge_unclear);
     #[cfg(target_os = "linux")]
-    let of_limits = || lines().find_map(limits::judge);
+    let of_limits = || {
+        let most = ran.confinement.bounds().unwrap_or_default().processes;
+        lines().find_map(|line| limits::judge(line, most))
+    };
     #[cfg(not(target_os = "linux"))]
     let of_limits = || None;
     let of_loopback = || {
@@ -222,6 +234,7 @@ mod tests {
                 blocked,
                 unanswered: unanswered.map(str::to_owned),
                 recorded: None,
+                refused: Vec::new(),
             })
         }
     }
@@ -249,12 +262,43 @@ mod tests {
                 blocked: None,
                 unanswered: None,
                 recorded: Some(&recorded),
+                refused: Vec::new(),
             });
             assert_eq!(denial.is_some(), expected, "{output}");
             if let Some(denial) = denial {
                 assert_eq!(denial.reason, "the sandbox blocked making something in /srv");
                 assert_eq!(denial.missing, Missing::Write("/srv".into()));
             }
+        }
+    }
+
+    #[test]
+    fn a_refused_host_is_the_reason_where_the_output_tells_of_it() {
+        let place = Place::new();
+        for (output, expected) in [
+            ("", Some("b.example")),
+            ("curl: (56) CONNECT tunnel failed, response 403", Some("b.example")),
+            (
+                "npm error 403 403 Forbidden - GET https://a.example/x",
+                Some("a.example"),
+            ),
+            ("connect to A.example failed", Some("a.example")),
+            // Programs ask for what they do without, and fail for something else.
+            ("2 tests of 40 have failed", None),
+        ] {
+            let denial = judge(&Ran {
+                exit_code: 1,
+                output,
+                cwd: &place.work,
+                confinement: &Confinement::new(&SandboxPolicy::from_mode(Default::default()), &place.work, &[], None),
+                blocked: None,
+                unanswered: None,
+                recorded: None,
+                refused: ["a.example", "b.example"].map(Refused::example).to_vec(),
+            });
+            let host = denial.map(|denial| denial.missing);
+            let expected = expected.map(|host| Missing::Network(Some(host.to_owned())));
+            assert_eq!(host, expected, "{output}");
         }
     }
 

@@ -62,10 +62,30 @@ pub fn environment(
             variables.insert((*name).to_owned(), (*value).to_owned());
         }
     }
+    if !only_named {
+        trust_no_bare_repository(&mut variables);
+    }
     if !thread_id.is_empty() {
         variables.insert("COUNTERSIGN_THREAD_ID".to_owned(), thread_id.to_owned());
     }
     variables
+}
+
+/// Tells git to take no folder of ordinary files for a repository: a command could have written it, settings and all.
+fn trust_no_bare_repository(variables: &mut BTreeMap<String, String>) {
+    let count = variables
+        .get("GIT_CONFIG_COUNT")
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(0);
+    // Names with "KEY" are taken out by default; without its names git reads none of the settings.
+    let is_whole = |number: usize| {
+        let holds = |what: &str| variables.contains_key(&format!("GIT_CONFIG_{what}_{number}"));
+        holds("KEY") && holds("VALUE")
+    };
+    let at = if (0..count).all(is_whole) { count } else { 0 };
+    variables.insert("GIT_CONFIG_COUNT".to_owned(), (at + 1).to_string());
+    variables.insert(format!("GIT_CONFIG_KEY_{at}"), "safe.bareRepository".to_owned());
+    variables.insert(format!("GIT_CONFIG_VALUE_{at}"), "explicit".to_owned());
 }
 
 /// The variables for a program of the person's own that is talked to: the core set, those that are `asked` for by name and
@@ -175,9 +195,53 @@ mod tests {
         assert_eq!(names, ["AWS_PROFILE", "HOME", "PATH", "TOKEN", "USER"]);
     }
 
+    #[test]
+    fn git_takes_ordinary_files_for_no_repository() {
+        for (inherited, expected) in [
+            (&[][..], "0"),
+            (&[("GIT_CONFIG_COUNT", "0")], "0"),
+            (
+                &[
+                    ("GIT_CONFIG_COUNT", "1"),
+                    ("GIT_CONFIG_KEY_0", "user.name"),
+                    ("GIT_CONFIG_VALUE_0", "Ada"),
+                ],
+                "1",
+            ),
+            // Half of it is nothing to git.
+            (&[("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_VALUE_0", "Ada")], "0"),
+            (&[("GIT_CONFIG_COUNT", "x")], "0"),
+        ] {
+            let mut variables: BTreeMap<String, String> = inherited
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect();
+            trust_no_bare_repository(&mut variables);
+            assert_eq!(
+                variables[&format!("GIT_CONFIG_KEY_{expected}")],
+                "safe.bareRepository",
+                "{inherited:?}"
+            );
+            assert_eq!(
+                variables[&format!("GIT_CONFIG_VALUE_{expected}")],
+                "explicit",
+                "{inherited:?}"
+            );
+            let count: usize = variables["GIT_CONFIG_COUNT"].parse().expect("a number");
+            assert_eq!(
+                count.to_string(),
+                (expected.parse::<usize>().expect("a number") + 1).to_string()
+            );
+        }
+    }
+
     /// The names that are left, markers aside.
     fn names(policy: &EnvironmentPolicy) -> Vec<String> {
-        let marker = |name: &str| TERMINAL.iter().any(|(marker, _)| *marker == name) || name == "COUNTERSIGN_THREAD_ID";
+        let marker = |name: &str| {
+            TERMINAL.iter().any(|(marker, _)| *marker == name)
+                || name == "COUNTERSIGN_THREAD_ID"
+                || name.starts_with("GIT_CONFIG_")
+        };
         environment(policy, inherited(), &["OPENAI_API_KEY"], "t", true)
             .into_keys()
             .filter(|name| !marker(name))

@@ -1,16 +1,22 @@
 //! The `git` program in a clean environment: what a folder's repository says of itself, and repositories of our own.
 
 mod difference;
+mod question;
 mod reading;
 pub use difference::{Difference, diff_to_remote};
 pub use reading::Reading;
 
+use super::program::{self, Unfound};
+use crate::private;
+use question::Question;
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// Where a repository stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,18 +26,22 @@ pub struct Info {
     pub origin_url: Option<String>,
 }
 
+/// Most bytes of one answer: more is no answer that anything here can use.
+const MOST_ANSWER: u64 = 128 << 20;
 /// Longest wait for one question to git.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Commit, branch and remote of a folder. `None` outside a repository, and where there is no git.
-pub async fn info(cwd: &Path) -> Option<Info> {
+/// Commit, branch and remote of a folder. `None` outside a repository, and where there is no git. `env` is the person's
+/// environment.
+pub async fn info(cwd: &Path, env: &BTreeMap<String, String>) -> Option<Info> {
     // A repository is looked for without a process first: most folders of a test or a demo are none.
     cwd.ancestors().find(|folder| folder.join(".git").exists())?;
-    ask(cwd, &["rev-parse", "--git-dir"]).await?;
+    let git = Question::new(cwd, env);
+    line(&git, &["rev-parse", "--git-dir"]).await?;
     let (sha, branch, origin_url) = tokio::join!(
-        ask(cwd, &["rev-parse", "HEAD"]),
-        ask(cwd, &["symbolic-ref", "--short", "-q", "HEAD"]),
-        ask(cwd, &["config", "--get", "remote.origin.url"]),
+        line(&git, &["rev-parse", "HEAD"]),
+        line(&git, &["symbolic-ref", "--short", "-q", "HEAD"]),
+        line(&git, &["config", "--get", "remote.origin.url"]),
     );
     Some(Info {
         sha,
@@ -41,27 +51,16 @@ pub async fn info(cwd: &Path) -> Option<Info> {
 }
 
 /// The first line of git's answer; `None` if it fails.
-async fn ask(cwd: &Path, arguments: &[&str]) -> Option<String> {
-    let mut command = tokio::process::Command::new("git");
-    command
-        .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
-        .args(arguments)
-        .current_dir(cwd)
-        .env_remove("GIT_DIR")
-        .env_remove("GIT_WORK_TREE")
-        .env_remove("GIT_INDEX_FILE")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .kill_on_drop(true);
-    let output = tokio::time::timeout(LIMIT, command.output()).await.ok()?.ok()?;
-    let line = String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .next()?
-        .trim()
-        .to_owned();
-    (output.status.success() && !line.is_empty()).then_some(line)
+async fn line(git: &Question, arguments: &[&str]) -> Option<String> {
+    let answer = match git.ask_aside(arguments, LIMIT).await {
+        Ok(answer) => answer,
+        Err(error) => {
+            tracing::debug!(%error, "git did not answer");
+            return None;
+        }
+    };
+    let line = String::from_utf8_lossy(&answer).lines().next()?.trim().to_owned();
+    (!line.is_empty()).then_some(line)
 }
 
 /// A repository of our own: a folder with objects and names in it, no work tree, no hooks, no filters. Nothing of the
@@ -69,8 +68,8 @@ async fn ask(cwd: &Path, arguments: &[&str]) -> Option<String> {
 #[derive(Clone, Debug)]
 pub struct OwnRepository {
     folder: PathBuf,
-    /// Where programs are looked for.
-    path: Option<String>,
+    /// Tells where programs are.
+    env: BTreeMap<String, String>,
 }
 
 /// Settings of every run in a repository of our own.
@@ -93,8 +92,8 @@ const OWN_SETTINGS: &[&str] = &[
 /// Why git did not do what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GitError {
-    #[error("the program git was not found")]
-    Missing,
+    #[error(transparent)]
+    Missing(#[from] Unfound),
     #[error("git could not be started: {message}")]
     Start { message: String },
     #[error("git {doing} failed: {message}")]
@@ -103,10 +102,20 @@ pub enum GitError {
     Stopped,
 }
 
+impl GitError {
+    fn too_long(doing: &str) -> Self {
+        Self::Failed {
+            doing: doing.to_owned(),
+            message: format!("its answer is longer than {} MiB", MOST_ANSWER >> 20),
+        }
+    }
+}
+
 impl OwnRepository {
-    /// `path` is the variable `PATH` by which git is found.
-    pub fn new(folder: PathBuf, path: Option<String>) -> Self {
-        Self { folder, path }
+    /// `env` is the person's environment, by which git is found.
+    pub fn new(folder: PathBuf, env: &BTreeMap<String, String>) -> Self {
+        let env = env.clone();
+        Self { folder, env }
     }
 
     pub fn folder(&self) -> &Path {
@@ -123,16 +132,16 @@ impl OwnRepository {
         }
         make_private(&self.folder)?;
         for inner in ["objects", "refs", "info"] {
-            std::fs::create_dir_all(self.folder.join(inner))?;
+            make_private(&self.folder.join(inner))?;
         }
-        std::fs::write(
-            self.folder.join("config"),
+        private::write(
+            &self.folder.join("config"),
             "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
         )?;
         let attributes = "* -text -filter -ident -eol -working-tree-encoding\n";
-        std::fs::write(self.folder.join("info/attributes"), attributes)?;
+        private::write(&self.folder.join("info/attributes"), attributes)?;
         // The last, since it is what tells that the others are there.
-        std::fs::write(self.folder.join("HEAD"), "ref: refs/heads/none\n")
+        private::write(&self.folder.join("HEAD"), "ref: refs/heads/none\n")
     }
 
     /// Starts git in it. The run ends with `stop`, and when it is dropped.
@@ -140,15 +149,15 @@ impl OwnRepository {
     /// # Errors
     /// There is no git, or it does not start.
     pub fn start(&self, arguments: &[&str], stop: &Stop) -> Result<OwnRun, GitError> {
-        let mut command = std::process::Command::new("git");
+        let mut command = std::process::Command::new(program::find("git", None, &self.env)?);
         for setting in OWN_SETTINGS {
             command.args(["-c", setting]);
         }
-        command.args(arguments).current_dir(&self.folder).env_clear();
-        if let Some(path) = &self.path {
-            command.env("PATH", path);
-        }
         command
+            .args(arguments)
+            .current_dir(&self.folder)
+            .env_clear()
+            .env("PATH", program::search_path(&self.env))
             .env("GIT_DIR", &self.folder)
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_SYSTEM", "/dev/null")
@@ -170,40 +179,20 @@ impl OwnRepository {
 ///
 /// # Errors
 /// The folder is in no repository that git would read, or git is missing.
-pub fn tracked(folder: &Path, path: Option<&str>, stop: &Stop) -> Result<Vec<PathBuf>, GitError> {
-    let arguments = ["ls-files", "-z"];
-    let mut command = std::process::Command::new("git");
-    command
-        .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
-        .args(arguments)
-        .current_dir(folder)
-        .env_clear();
-    if let Some(path) = path {
-        command.env("PATH", path);
-    }
-    command
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("GIT_NO_LAZY_FETCH", "1")
-        .env("LC_ALL", "C")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let answer = OwnRun::start(command, &arguments, stop)?.finish()?;
+pub fn tracked(folder: &Path, env: &BTreeMap<String, String>, stop: &Stop) -> Result<Vec<PathBuf>, GitError> {
+    let answer = Question::new(folder, env).ask(&["ls-files", "-z"], stop)?;
     let names = answer.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     Ok(names.map(path_of_bytes).collect())
 }
 
 #[cfg(unix)]
-fn path_of_bytes(bytes: &[u8]) -> PathBuf {
+pub(in crate::exec) fn path_of_bytes(bytes: &[u8]) -> PathBuf {
     use std::os::unix::ffi::OsStrExt as _;
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
 }
 
 #[cfg(not(unix))]
-fn path_of_bytes(bytes: &[u8]) -> PathBuf {
+pub(in crate::exec) fn path_of_bytes(bytes: &[u8]) -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
 }
 
@@ -212,11 +201,7 @@ fn path_of_bytes(bytes: &[u8]) -> PathBuf {
 /// # Errors
 /// It cannot be made.
 pub fn make_private(folder: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    private::make_folder(folder)
 }
 
 /// Ends work on another thread, and the git that it waits for.
@@ -227,15 +212,23 @@ pub struct Stop(Arc<StopState>);
 struct StopState {
     stopped: AtomicBool,
     child: Mutex<Option<Child>>,
+    /// For what is not a child of this process.
+    token: CancellationToken,
 }
 
 impl Stop {
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::SeqCst);
+        self.0.token.cancel();
         if let Some(child) = self.child().as_mut() {
             // It cannot have been reaped: that takes it out of here.
             let _gone = child.kill();
         }
+    }
+
+    /// Comes once it is stopped.
+    async fn stopped(&self) {
+        self.0.token.cancelled().await;
     }
 
     pub fn is_stopped(&self) -> bool {
@@ -255,7 +248,8 @@ pub struct OwnRun {
     doing: String,
     stop: Stop,
     input: Option<BufWriter<ChildStdin>>,
-    output: BufReader<ChildStdout>,
+    /// None once the rest of it was read.
+    output: Option<BufReader<ChildStdout>>,
     errors: ChildStderr,
     /// What it complained of.
     words: Vec<u8>,
@@ -263,11 +257,8 @@ pub struct OwnRun {
 
 impl OwnRun {
     fn start(mut command: std::process::Command, arguments: &[&str], stop: &Stop) -> Result<Self, GitError> {
-        let mut child = command.spawn().map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => GitError::Missing,
-            _ => GitError::Start {
-                message: error.to_string(),
-            },
+        let mut child = command.spawn().map_err(|error| GitError::Start {
+            message: error.to_string(),
         })?;
         let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -279,7 +270,7 @@ impl OwnRun {
             doing: arguments.first().copied().unwrap_or_default().to_owned(),
             stop: stop.clone(),
             input: Some(BufWriter::with_capacity(64 << 10, input)),
-            output: BufReader::new(output),
+            output: Some(BufReader::new(output)),
             errors,
             words: Vec::new(),
         };
@@ -305,8 +296,8 @@ impl OwnRun {
     /// A line of its output, without its end.
     pub fn read_line(&mut self) -> Result<String, GitError> {
         let mut line = String::new();
-        match self.output.read_line(&mut line) {
-            Ok(read) if read > 0 => {
+        match self.output.as_mut().map(|output| output.read_line(&mut line)) {
+            Some(Ok(read)) if read > 0 => {
                 line.truncate(line.trim_end_matches('\n').len());
                 Ok(line)
             }
@@ -319,8 +310,8 @@ impl OwnRun {
         let mut buffer = [0; 16 << 10];
         while count > 0 {
             let most = usize::try_from(count).unwrap_or(usize::MAX).min(buffer.len());
-            match self.output.read(&mut buffer[..most]) {
-                Ok(read) if read > 0 => {
+            match self.output.as_mut().map(|output| output.read(&mut buffer[..most])) {
+                Some(Ok(read)) if read > 0 => {
                     take(&buffer[..read]);
                     count -= read as u64;
                 }
@@ -337,16 +328,22 @@ impl OwnRun {
             let _read = input.flush();
         }
         let answer = self.rest();
-        match self.end() {
-            Ok(()) => Ok(answer),
-            Err(message) => Err(self.failed(message)),
+        if answer.as_ref().is_ok_and(|answer| answer.len() as u64 > MOST_ANSWER) {
+            return Err(GitError::too_long(&self.doing));
+        }
+        match (self.end(), answer) {
+            (Ok(()), Ok(answer)) => Ok(answer),
+            (Ok(()), Err(error)) => Err(self.failed(format!("its answer could not be read to its end ({error})"))),
+            (Err(message), _) => Err(self.failed(message)),
         }
     }
 
-    /// The rest of its output. What it complains of is read beside it, so that neither holds the other up.
-    fn rest(&mut self) -> Vec<u8> {
-        let (output, errors) = (&mut self.output, &mut self.errors);
+    /// The rest of its output, as far as an answer may go. What it complains of is read beside it, so that neither holds the other
+    /// up.
+    fn rest(&mut self) -> io::Result<Vec<u8>> {
+        let (output, errors) = (self.output.take(), &mut self.errors);
         let mut answer = Vec::new();
+        let mut read = Ok(0);
         self.words = std::thread::scope(|scope| {
             let words = scope.spawn(|| {
                 let mut words = Vec::new();
@@ -355,10 +352,11 @@ impl OwnRun {
                 let _ended = io::copy(errors, &mut io::sink());
                 words
             });
-            let _ended = output.read_to_end(&mut answer);
+            // With its reader gone, git ends where it would write on.
+            read = output.map_or(Ok(0), |output| output.take(MOST_ANSWER + 1).read_to_end(&mut answer));
             words.join().unwrap_or_default()
         });
-        answer
+        read.map(|_length| answer)
     }
 
     fn failure(&mut self) -> GitError {
@@ -400,6 +398,29 @@ impl Drop for OwnRun {
             let _gone = child.kill();
             let _reaped = child.wait();
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// A git that never stops, and one that ends where the bound is.
+    #[test]
+    fn an_answer_is_read_up_to_a_bound() {
+        let run = |script: String| {
+            let mut command = std::process::Command::new("sh");
+            command.args(["-c", &script]);
+            command
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped());
+            OwnRun::start(command, &["ls-files"], &Stop::default()).and_then(OwnRun::finish)
+        };
+        let whole = run(format!("head -c {MOST_ANSWER} /dev/zero"));
+        assert_eq!(whole.map(|answer| answer.len() as u64), Ok(MOST_ANSWER));
+        let endless = run("cat /dev/zero".to_owned());
+        assert_eq!(endless.map(|answer| answer.len()), Err(GitError::too_long("ls-files")));
     }
 }
 

@@ -26,43 +26,60 @@ mod broker;
 mod crowd;
 mod descent;
 mod enter;
+mod group;
 mod hidden;
 mod keeper;
 mod landlock;
+mod later;
 mod launch;
 mod limits;
+mod memory;
 mod metadata;
+mod moments;
+mod moves;
+mod names;
 mod namespaces;
 mod questions;
+mod resolve;
 mod seccomp;
 mod set_aside;
 mod spare;
 mod starter;
 mod sys;
+mod telling;
 mod terminal;
 mod unix_sockets;
+mod watch;
 
 use super::confinement::Walls;
 use super::protected::Guard;
+use super::proxy::{self, Alone};
 use super::role::{Order, Report};
 use super::support::{self, Support, Wall};
 use audit::Audit;
 use broker::{Factory, Reach};
 use crowd::Crowd;
+use group::Group;
 use keeper::{Charge, Keeper};
-pub(super) use limits::{FILE_SIZE as MOST_FILE_SIZE, PROCESSES as MOST_PROCESSES, binds_root};
+use later::Kept;
+pub(super) use limits::{FILE_SIZE as MOST_FILE_SIZE, binds_root};
+use memory::Memory;
+use names::Names;
 use namespaces::{Prepared, View};
 use questions::{Asker, Network};
 use spare::{Ahead, Spare, Work};
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::process::ExitCode;
 use std::time::Duration;
+use watch::Watch;
 
 pub(super) use launch::{Line, start as launch};
 pub(super) use starter::serve;
 pub(super) use sys::memory_file;
+pub(crate) use sys::peer_process;
 pub(super) use terminal::receive as receive_terminal;
 
 /// The least Landlock that will do where there is no read-only view of the disk: before version 3 it cannot keep files
@@ -97,10 +114,9 @@ impl Post<'_> {
             }
             // The rest shows in the command's own words and exit status.
             Self::Person(_)
-                if matches!(
-                    report,
-                    Report::Blocked { .. } | Report::Unanswered { .. } | Report::Signalled { .. }
-                ) => {}
+                if matches!(report, Report::Blocked { .. } | Report::Unanswered { .. })
+                    || matches!(report, Report::Signalled { .. })
+                    || report.is_of_writing() => {}
             Self::Person(tell) => tell(&report.to_string()),
         }
     }
@@ -119,11 +135,6 @@ impl Post<'_> {
         }
     }
 
-    /// Who counts a command's processes, if the kernel does not.
-    fn counting(&self, by_kernel: bool) -> Option<(Crowd, &Self)> {
-        (!by_kernel).then(|| (Crowd::watch(limits::Limits::default().processes), self))
-    }
-
     fn control(&self) -> Option<&OwnedFd> {
         match self {
             Self::Asker(socket) => Some(socket),
@@ -133,30 +144,81 @@ impl Post<'_> {
 }
 
 /// What is begun for a person's command before it is known; nothing where there can be no namespaces.
-pub(super) struct Begun(Option<Spare>);
+pub(super) struct Begun {
+    spare: Option<Spare>,
+    /// Where it is.
+    group: Option<Group>,
+}
 
 /// Begins what a person's command will need. `report` is how they are told of what becomes of it.
 pub(super) fn begin(report: fn(&str)) -> Begun {
     sys::close_all_on_exec();
-    Begun(Spare::begin(report).ok())
+    let group = Group::make();
+    let spare = Spare::begin(report, group.as_ref()).ok();
+    Begun { spare, group }
 }
 
 /// Runs an order with the standard streams as they are.
-pub(super) fn run_here(order: &Order, begun: Begun, report: fn(&str)) -> ExitCode {
-    let ahead = begun.0.zip(serde_json::to_vec(order).ok());
+pub(super) fn run_here(mut order: Order, begun: Begun, report: fn(&str)) -> ExitCode {
+    let proxy = match lead_to_hosts(&mut order, report) {
+        Ok(proxy) => proxy,
+        Err(reason) => {
+            let refused = Report::CannotConfine { reason };
+            report(&refused.to_string());
+            return ExitCode::from(refused.exit_code());
+        }
+    };
+    let ahead = begun.spare.zip(serde_json::to_vec(&order).ok());
     let ahead = Ahead(ahead.map(|(spare, order)| (spare, Work { order, asked: None })));
-    ExitCode::from(run(order, &Post::Person(&report), ahead))
+    let status = run(&order, &Post::Person(&report), ahead, begun.group.as_ref());
+    drop(proxy);
+    ExitCode::from(status)
+}
+
+/// Gives a person's command the proxy for the hosts that it may reach by name: a process of its own, that ends with this one.
+/// What goes with it stays as long as what is returned.
+fn lead_to_hosts(order: &mut Order, report: fn(&str)) -> Result<Option<Alone>, String> {
+    let Some(proxy) = order.walls.as_ref().map_or(Ok(None), Alone::for_walls)? else {
+        proxy::withhold(order);
+        return Ok(None);
+    };
+    proxy.lead(order);
+    let keeper = sys::own_pid();
+    match sys::fork(0).map_err(|error| format!("cannot start a process: {error}"))? {
+        sys::Forked::Parent(_) => Ok(Some(proxy)),
+        sys::Forked::Child => {
+            sys::new_session();
+            let followed = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong).is_ok();
+            let quiet = File::open("/dev/null").and_then(|nothing| {
+                let nothing = OwnedFd::from(nothing);
+                sys::put_at(&nothing, 0).and_then(|()| sys::put_at(&nothing, 1))
+            });
+            if followed && sys::parent() == keeper && quiet.is_ok() {
+                proxy.serve(report);
+            }
+            sys::exit(0)
+        }
+    }
 }
 
 /// Runs a command to its end, nothing of it left; its exit status, or the one that says why it did not run.
-fn run(order: &Order, post: &Post<'_>, mut ahead: Ahead) -> u8 {
+fn run(order: &Order, post: &Post<'_>, mut ahead: Ahead, group: Option<&Group>) -> u8 {
+    if let Some((group, bounds)) = group.zip(order.bounds) {
+        group.bound(bounds);
+    }
     let outcome = match &order.walls {
         None => {
             let ready = ahead.use_if(false).map_err(|error| error.to_string());
-            ready.and_then(|_none| run_beside(order, None, post))
+            ready.and_then(|_none| run_beside(order, None, (post, &RefCell::default()), group))
         }
-        Some(walls) => run_confined(order, walls, ahead, post),
+        Some(walls) => run_confined(order, walls, ahead, post, group),
     };
+    if let Some(most) = group
+        .zip(order.bounds)
+        .and_then(|(group, bounds)| group.starved(bounds))
+    {
+        post.send(&Report::Starved { most });
+    }
     outcome.unwrap_or_else(|reason| {
         let report = Report::CannotConfine { reason };
         post.send(&report);
@@ -165,7 +227,13 @@ fn run(order: &Order, post: &Post<'_>, mut ahead: Ahead) -> u8 {
 }
 
 /// Chooses the strongest walls that stand here.
-fn run_confined(order: &Order, walls: &Walls, ahead: Ahead, post: &Post<'_>) -> Result<u8, String> {
+fn run_confined(
+    order: &Order,
+    walls: &Walls,
+    ahead: Ahead,
+    post: &Post<'_>,
+    group: Option<&Group>,
+) -> Result<u8, String> {
     if !seccomp::known_architecture() {
         return Err("there is no system call filter for this processor".to_owned());
     }
@@ -174,47 +242,75 @@ fn run_confined(order: &Order, walls: &Walls, ahead: Ahead, post: &Post<'_>) -> 
     })?;
     let guard = Guard::of_walls(walls);
     let reach = Reach::of(walls)?;
-    let watched = set_aside::Watched::new(&guard);
-    match run_in_namespaces(order, walls, &guard, &reach, version, ahead, post) {
+    let watched = set_aside::Watched::new(&guard, walls);
+    let named = RefCell::new(Names::default());
+    let about = About {
+        order,
+        walls,
+        guard: &guard,
+        reach: &reach,
+        version,
+        post,
+        named: &named,
+        group,
+    };
+    match run_in_namespaces(about, ahead) {
         Ok(exit_code) => {
-            watched.intruders(post);
+            watched.intruders(post, &named.borrow());
             Ok(exit_code)
         }
-        Err(reason) if reach.names.is_some() => Err(format!(
-            "a host was granted by its name, for which the command needs a table of names of its own, and namespaces are \
-             not allowed ({reason}); grant the host's address, or the network"
-        )),
         Err(reason) if version < LANDLOCK_ALONE => Err(format!(
             "namespaces are not allowed ({reason}), and Landlock {version} is too old to do without them \
              (version {LANDLOCK_ALONE} would do)"
+        )),
+        // Where a name leads, and what is to be ended, would be asked of other processes.
+        Err(reason) if !unix_sockets::shows_own_processes() => Err(format!(
+            "namespaces are not allowed ({reason}), and /proc shows the processes of another namespace"
         )),
         Err(reason) => {
             let lacks = support::without_namespaces(Some(version), sys::own_ids().0 == 0);
             post.send(&Report::Weaker {
                 what: format!("namespaces are not allowed here ({reason}). {}", lacks.join(" ")),
             });
-            let exit_code = run_beside(order, Some((walls, &guard, &reach, version)), post)?;
-            watched.intruders(post);
+            let exit_code = run_beside(order, Some((walls, &guard, &reach, version)), (post, &named), group)?;
+            watched.intruders(post, &named.borrow());
             Ok(exit_code)
         }
     }
 }
 
-/// Runs the command in namespaces. The error says why there are none; nothing has run then.
-fn run_in_namespaces(
-    order: &Order,
-    walls: &Walls,
-    guard: &Guard,
-    reach: &Reach,
+/// A command that is to be confined.
+#[derive(Clone, Copy)]
+struct About<'a> {
+    order: &'a Order,
+    walls: &'a Walls,
+    guard: &'a Guard,
+    reach: &'a Reach,
+    /// Of Landlock.
     version: u32,
-    mut ahead: Ahead,
-    post: &Post<'_>,
-) -> Result<u8, String> {
+    post: &'a Post<'a>,
+    /// Noted there: what the command has tried to make or change.
+    named: &'a RefCell<Names>,
+    group: Option<&'a Group>,
+}
+
+/// Runs the command in namespaces. The error says why there are none; nothing has run then.
+fn run_in_namespaces(about: About<'_>, mut ahead: Ahead) -> Result<u8, String> {
+    let About {
+        order,
+        walls,
+        guard,
+        reach,
+        version,
+        post,
+        named,
+        group,
+    } = about;
     if reach.names.is_some() && !broker::reads_table(&std::fs::read_to_string("/etc/nsswitch.conf").unwrap_or_default())
     {
         post.send(&Report::Weaker {
             what: "programs here do not look for host names in /etc/hosts (see /etc/nsswitch.conf): a granted host can be \
-                   reached by its address only."
+                   reached only by programs that use a proxy."
                 .to_owned(),
         });
     }
@@ -237,15 +333,27 @@ fn run_in_namespaces(
             None
         }
     };
-    let keep = |inner: libc::pid_t, word: &OwnedFd, counted: bool| {
+    let keep = |inner: libc::pid_t, word: &OwnedFd, counted: bool, memory: Option<Memory>| {
+        let bounds = order.bounds.filter(|_| !counted && memory.is_some());
+        let crowd = bounds.map(|bounds| Crowd::watch(bounds.processes));
         let keeper = Keeper {
-            crowd: post.counting(counted),
+            watch: Watch::new(crowd, memory, post),
+            forces: Some(post),
             signals: &signals,
             control: post.control(),
             asker: None,
             word: Some(word),
+            named: Some(named),
         };
         keeper.keep(Charge::InnerKeeper(inner)).exit_code
+    };
+    // What the kernel keeps in a group needs no looking after.
+    let held = || group.is_some_and(Group::holds);
+    let watch_memory = || {
+        order
+            .bounds
+            .filter(|_| !held())
+            .map(|bounds| Memory::watch(bounds.memory))
     };
     let given = ahead.use_if(own_network && factory.is_none());
     if let Some(given) = given.map_err(|error| error.to_string())? {
@@ -255,10 +363,12 @@ fn run_in_namespaces(
             drop(asked.sign);
             asked.streams
         });
+        // While the other puts up its walls.
+        let memory = watch_memory();
         if let Some(counted) = stands(given.keeper, &given.socket) {
             // Nobody who reads the command's streams waits for this process.
             drop(streams);
-            return Ok(keep(given.keeper, &given.socket, counted));
+            return Ok(keep(given.keeper, &given.socket, counted, memory));
         }
         // Whoever runs the command in its place needs them here.
         if let Some(streams) = streams {
@@ -268,7 +378,7 @@ fn run_in_namespaces(
     let mut refused = None;
     for flags in attempts {
         let (ours, theirs) = sys::socket_pair().map_err(|error| error.to_string())?;
-        match sys::fork(flags) {
+        match group::fork(group, flags) {
             Err(error) => refused = Some(format!("cannot make namespaces: {error}")),
             Ok(sys::Forked::Child) => {
                 drop(ours);
@@ -290,11 +400,12 @@ fn run_in_namespaces(
             }
             Ok(sys::Forked::Parent(inner)) => {
                 drop(theirs);
+                let memory = watch_memory();
                 if let Some(counted) = stands(inner, &ours) {
                     // It ends when nobody inside is left to ask it.
                     drop(factory);
                     post.release_streams();
-                    return Ok(keep(inner, &ours, counted));
+                    return Ok(keep(inner, &ours, counted, memory));
                 }
                 refused = None;
             }
@@ -364,8 +475,10 @@ fn inner_keeper(inner: &Inner<'_>, ready: OwnedFd, enter: impl FnOnce() -> io::R
         return super::role::EXIT_REFUSED;
     }
     sys::new_session();
+    limits::go_first();
     let view = enter().and_then(|prepared| {
         let signals = sys::signal_descriptor()?;
+        let prepared = prepared.bounded_by(order.bounds.unwrap_or_default());
         let view = namespaces::build(&walls.roots, guard, reach.names.as_deref())?;
         Ok((signals, prepared, view))
     });
@@ -398,7 +511,9 @@ fn inner_keeper(inner: &Inner<'_>, ready: OwnedFd, enter: impl FnOnce() -> io::R
         bounding: prepared.bounding,
         // The view of the disk answers before Landlock is asked.
         record: false,
-        watch_names: !(guard.missing.is_empty() && guard.awaited.is_empty()),
+        watch_names: walls.later.is_some() || !(guard.missing.is_empty() && guard.awaited.is_empty()),
+        watch_writes: walls.later.is_some(),
+        watch_removal: walls.later.is_some(),
     };
     let network = Network {
         open: walls.network,
@@ -406,7 +521,9 @@ fn inner_keeper(inner: &Inner<'_>, ready: OwnedFd, enter: impl FnOnce() -> io::R
         reach,
         factory: inner.factory,
     };
-    start(&inside, guard, post, network)
+    // What was there lies under mounts, as far as it is known.
+    let kept = Kept::of(walls, guard, walls.later.as_ref().is_some_and(|later| later.partial));
+    start(&inside, guard, kept, post, network, None)
         .map(|(command, asker)| {
             post.release_streams();
             let ended = Keeper {
@@ -414,12 +531,17 @@ fn inner_keeper(inner: &Inner<'_>, ready: OwnedFd, enter: impl FnOnce() -> io::R
                 control: None,
                 asker: asker.as_ref(),
                 word: None,
-                crowd: None,
+                named: None,
+                watch: None,
+                forces: None,
             }
             .keep(Charge::Command(command));
             post.tell_signal(ended);
             sys::end_namespace();
-            let _gone = ready.write_all(&[ended.exit_code]);
+            let names = asker.as_ref().map_or_else(Names::unknown, Asker::names);
+            let mut word = vec![ended.exit_code];
+            word.extend(names.written());
+            let _gone = ready.write_all(&word);
             ended.exit_code
         })
         .unwrap_or_else(|report| {
@@ -432,14 +554,16 @@ fn inner_keeper(inner: &Inner<'_>, ready: OwnedFd, enter: impl FnOnce() -> io::R
 fn start<'a>(
     inside: &enter::Inside<'_>,
     guard: &'a Guard,
+    kept: Option<Kept<'a>>,
     post: &'a Post<'a>,
     network: Network<'a>,
+    group: Option<&Group>,
 ) -> Result<(libc::pid_t, Option<Asker<'a>>), Report> {
     let failed = |error: io::Error| Report::CannotConfine {
         reason: format!("cannot start a process: {error}"),
     };
     let (ours, theirs) = sys::socket_pair().map_err(failed)?;
-    let command = sys::spawn(|| {
+    let command = group::spawn(group, || {
         let report = enter::enter(inside, &theirs);
         post.send(&report);
         report.exit_code()
@@ -449,19 +573,26 @@ fn start<'a>(
     let listener = sys::receive_descriptor(&ours).map_err(failed)?;
     let asker = listener.map(|listener| {
         let changeable = inside.watch_metadata.then(|| inside.writable.clone());
-        Asker::new(listener, guard, network, changeable, post)
+        Asker::new(listener, guard, kept, network, changeable, post)
     });
     Ok((command, asker))
 }
 
 /// Runs the command beside its keeper, without namespaces: in full access, or behind Landlock and the filter alone.
-fn run_beside(order: &Order, confined: Option<(&Walls, &Guard, &Reach, u32)>, post: &Post<'_>) -> Result<u8, String> {
+fn run_beside(
+    order: &Order,
+    confined: Option<(&Walls, &Guard, &Reach, u32)>,
+    (post, named): (&Post<'_>, &RefCell<Names>),
+    group: Option<&Group>,
+) -> Result<u8, String> {
     let signals = sys::signal_descriptor().map_err(|error| error.to_string())?;
     sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1).map_err(|error| error.to_string())?;
     let keeper = sys::own_pid();
     let audit = confined
         .filter(|(.., version)| *version >= LANDLOCK_RECORDS)
         .and_then(|_| Audit::listen());
+    let watch_memory = || order.bounds.map(|bounds| Memory::watch(bounds.memory));
+    let memory = group.is_none().then(watch_memory).flatten();
     let started = match confined {
         Some((walls, guard, reach, version)) => {
             let hidden = hidden::everywhere(&guard.hidden);
@@ -482,7 +613,9 @@ fn run_beside(order: &Order, confined: Option<(&Walls, &Guard, &Reach, u32)>, po
                 own_terminals: false,
                 watch_metadata: true,
                 other_processes: Some(limits::running(sys::own_ids().0)),
-                watch_names: !(guard.missing.is_empty() && guard.awaited.is_empty()),
+                watch_names: walls.later.is_some() || !(guard.missing.is_empty() && guard.awaited.is_empty()),
+                watch_writes: walls.later.is_some(),
+                watch_removal: walls.later.is_some(),
                 capabilities: 0,
                 bounding: u64::MAX,
                 record: audit.is_some(),
@@ -493,10 +626,11 @@ fn run_beside(order: &Order, confined: Option<(&Walls, &Guard, &Reach, u32)>, po
                 reach,
                 factory: None,
             };
-            start(&inside, guard, post, network)
+            let kept = Kept::of(walls, guard, true);
+            start(&inside, guard, kept, post, network, group)
         }
         None => {
-            let command = sys::spawn(|| {
+            let command = group::spawn(group, || {
                 let report = enter::enter_unconfined(order, keeper);
                 post.send(&report);
                 report.exit_code()
@@ -512,15 +646,27 @@ fn run_beside(order: &Order, confined: Option<(&Walls, &Guard, &Reach, u32)>, po
         }
     };
     post.release_streams();
+    let held = group.is_some_and(Group::holds);
+    let memory = memory.or_else(|| (!held).then(watch_memory).flatten());
+    // Of a confined user the kernel counts the processes; of root, and without walls, it does not.
+    let counted = held || order.walls.is_some() && sys::own_ids().0 != 0;
+    let crowd = order.bounds.filter(|_| !counted);
+    let crowd = crowd.map(|bounds| Crowd::watch(bounds.processes));
     let ended = Keeper {
         signals: &signals,
         control: post.control(),
         asker: asker.as_ref(),
         word: None,
-        crowd: post.counting(order.walls.is_none() || sys::own_ids().0 != 0),
+        named: None,
+        watch: Watch::new(crowd, memory, post),
+        forces: Some(post),
     }
     .keep(Charge::Family(command));
+    if let Some(group) = group {
+        group.kill();
+    }
     descent::kill_all(DYING);
+    *named.borrow_mut() = asker.as_ref().map_or_else(Names::unknown, Asker::names);
     if let Some(audit) = audit.filter(|_| ended.exit_code != 0) {
         for refusal in audit.refused(command) {
             post.send(&Report::Refused { refusal });
@@ -542,6 +688,8 @@ pub(super) fn probe() -> ExitCode {
                 own_ipc: false,
                 watch_metadata: true,
                 watch_names: true,
+                watch_writes: true,
+                watch_removal: true,
                 ask: true,
             };
             let done = seccomp::filter(rules).is_some_and(|mut program| {

@@ -35,6 +35,8 @@ pub(super) fn confine(order: &Order) -> Result<Order, Report> {
         cwd: order.cwd.clone(),
         env: order.env.clone(),
         walls: None,
+        // There is no keeper to keep them.
+        bounds: None,
         terminal: None,
     };
     let Some(walls) = &order.walls else {

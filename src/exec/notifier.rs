@@ -2,20 +2,18 @@
 
 use super::answer::own_program;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::Stdio;
 
 /// Starts a program of the person's, in their environment and outside the sandbox, and goes on. It reads nothing, says
-/// nothing, and lives as long as it likes, past this server too. That it could not be started, or failed, is logged.
-pub fn start_and_forget(argv: Vec<String>, cwd: &Path, env: &BTreeMap<String, String>) {
-    let Some((program, mut command)) = own_program(&argv, env) else {
-        return;
-    };
+/// nothing, and lives as long as it likes, past this server too. It starts in a neutral folder: a workspace holds code that it
+/// would take for its own. That it failed is logged.
+///
+/// # Errors
+/// It could not be started; why, for the person. That is logged, too.
+pub fn start_and_forget(argv: &[String], env: &BTreeMap<String, String>) -> Result<(), String> {
+    let (program, mut command) = own_program(argv, None, env)
+        .inspect_err(|error| tracing::warn!(error, "the notifier is not started; look at `notify` in config.toml"))?;
     command.stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(false);
-    // The thread's folder may be gone by now; that is no reason not to tell.
-    if cwd.is_dir() {
-        command.current_dir(cwd);
-    }
     match command.spawn() {
         Ok(mut child) => {
             let program = program.to_owned();
@@ -26,9 +24,11 @@ pub fn start_and_forget(argv: Vec<String>, cwd: &Path, env: &BTreeMap<String, St
                     Err(error) => tracing::warn!(program, %error, "what became of the notifier is not known"),
                 }
             });
+            Ok(())
         }
         Err(error) => {
             tracing::warn!(program, %error, "the notifier could not be started; look at `notify` in config.toml");
+            Err(format!("{program} could not be started: {error}"))
         }
     }
 }

@@ -8,6 +8,7 @@ pub(super) use globs::{Compiled, Pattern};
 pub use secrets::{PRIVATE, half_written, private_folder, secrets};
 
 use super::confinement::{Confinement, Walls, resolve};
+use super::program;
 use super::protected::Guard;
 use crate::config::permissions::{Access, Network, Profile, Subject};
 use crate::protocol::settings::SandboxPolicy;
@@ -158,6 +159,12 @@ impl Profile {
     }
 
     fn made(&self, place: &Place, look_up: bool) -> Confinement {
+        // Whatever the profile, programs of our own do not come out of the workspace.
+        place
+            .runtime_roots
+            .iter()
+            .chain([&place.cwd])
+            .for_each(|folder| program::guard(folder));
         if self.is_unrestricted() {
             return Confinement::outside();
         }
@@ -166,6 +173,7 @@ impl Profile {
             network: self.network.is_whole(),
             workspace: rules.iter().any(|rule| rule.access == Access::Write && rule.is_cwd),
             hosts: self.network.hosts().collect(),
+            denied_hosts: self.network.closed_hosts().collect(),
             loopback_ports: self.network.loopback_ports.clone(),
             sockets: self.sockets(place),
             ..Walls::default()
@@ -218,6 +226,7 @@ impl Profile {
         let patterns: Vec<Pattern> = patterns
             .flat_map(|(subject, _)| patterns_of(subject, place, &self.own_roots(place.home.as_deref())))
             .collect();
+        walls.roots.iter().for_each(|root| program::guard(root));
         Confinement::built(walls, only, look_up).without_reading(&[], patterns)
     }
 
@@ -309,6 +318,14 @@ pub(super) fn find<'s>(subjects: impl IntoIterator<Item = &'s Subject>, place: &
         patterns.extend(patterns_of(subject, place, &[]));
     }
     (paths, patterns)
+}
+
+/// All of a place but these parts of it, as it is now.
+pub(super) fn all_but(place: &Path, open: &[PathBuf]) -> Vec<PathBuf> {
+    let open: Vec<&Path> = open.iter().map(PathBuf::as_path).collect();
+    let mut closed = Vec::new();
+    carve(place, &open, &mut closed);
+    closed
 }
 
 /// Closes `place` but for what of it is in `open`: where something inside stays open, everything beside the way to it is

@@ -3,7 +3,9 @@
 
 use super::confinement::Walls;
 use super::denial::Refusal;
+use super::proxy::Way;
 use super::terminal::Size;
+use crate::config::bounds::Bounds;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -44,10 +46,27 @@ pub(crate) struct Order {
     pub env: Vec<(String, String)>,
     /// None: full access, the keeper only keeps.
     pub walls: Option<Walls>,
+    /// How much it may take; none: as much as there is.
+    #[serde(default)]
+    pub bounds: Option<Bounds>,
     /// The command gets a pseudo-terminal of this size in place of its standard streams. Its standard output is a socket
     /// then, through which the terminal's other end comes back.
     #[serde(default)]
     pub terminal: Option<Size>,
+}
+
+impl Order {
+    /// Leads the command to the proxy for the hosts that it may reach by name; `more` are variables that go with it.
+    pub(super) fn use_proxy(&mut self, way: &Way, more: Vec<(String, String)>) {
+        let Some(walls) = &mut self.walls else { return };
+        walls.loopback_ports.push(way.port);
+        walls.proxy = Some(way.clone());
+        let mut variables = way.environment();
+        variables.extend(more);
+        self.env
+            .retain(|(name, _)| variables.iter().all(|(set, _)| set != name));
+        self.env.extend(variables);
+    }
 }
 
 /// What the role says, as lines of JSON.
@@ -96,10 +115,29 @@ pub(crate) enum Report {
     Weaker {
         what: String,
     },
+    /// The command has ended, and what came while it ran was left where it is: it may be the person's.
+    Appeared {
+        path: String,
+    },
+    /// The command has ended, and what it made could not be looked for here, nor in so many other places.
+    Unseen {
+        first: String,
+        more: usize,
+    },
+    /// The command's keeper was ended before it could look for what the command made.
+    Unswept,
     /// The command has ended, and something that it made was taken away.
     SetAside {
         what: String,
     },
+    /// From now on it is told which entries the command writes by their names.
+    Naming,
+    /// The command writes this entry (`exec::wrote::mark`).
+    Wrote {
+        mark: u64,
+    },
+    /// The command may write what is not told.
+    WroteUnnamed,
     /// The kernel has written this down as refused.
     Refused {
         refusal: Refusal,
@@ -108,12 +146,45 @@ pub(crate) enum Report {
     Crowded {
         most: u64,
     },
+    /// The command was ended, as all that it started took more bytes of memory than this.
+    Starved {
+        most: u64,
+    },
+    /// The command was ended by force, as it did not heed this signal.
+    Forced {
+        signal: i32,
+    },
 }
 
 impl Report {
     /// Whether the person is to see it with the command's output, whatever the exit status is.
     pub(crate) fn belongs_to_output(&self) -> bool {
-        matches!(self, Self::SetAside { .. } | Self::Crowded { .. })
+        matches!(
+            self,
+            Self::SetAside { .. }
+                | Self::Appeared { .. }
+                | Self::Unseen { .. }
+                | Self::Unswept
+                | Self::Crowded { .. }
+                | Self::Starved { .. }
+        )
+    }
+
+    /// Whether it tells what the command writes, which nobody reads.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "told by the keeper, which Linux has")
+    )]
+    pub(crate) fn is_of_writing(&self) -> bool {
+        matches!(self, Self::Naming | Self::Wrote { .. } | Self::WroteUnnamed)
+    }
+
+    /// Whether it is about files that the person has to know of, as they may be theirs.
+    pub(crate) fn is_of_files(&self) -> bool {
+        matches!(
+            self,
+            Self::SetAside { .. } | Self::Appeared { .. } | Self::Unseen { .. } | Self::Unswept
+        )
     }
 
     /// The exit status that goes with it.
@@ -127,7 +198,15 @@ impl Report {
             | Self::Folder { .. }
             | Self::Blocked { .. }
             | Self::SetAside { .. }
+            | Self::Appeared { .. }
+            | Self::Unseen { .. }
+            | Self::Unswept
             | Self::Crowded { .. }
+            | Self::Starved { .. }
+            | Self::Forced { .. }
+            | Self::Naming
+            | Self::Wrote { .. }
+            | Self::WroteUnnamed
             | Self::Refused { .. }
             | Self::Unanswered { .. }
             | Self::Weaker { .. }
@@ -167,16 +246,65 @@ impl std::fmt::Display for Report {
             ),
             Self::Weaker { what } => write!(f, "the sandbox is weaker than it could be: {what}"),
             Self::Blocked { what } | Self::SetAside { what } => write!(f, "the sandbox blocked {what}"),
+            Self::Appeared { path } => write!(
+                f,
+                "{path} is new since the command began, and other programs run or obey such files automatically; check it before you \
+                 use the folder"
+            ),
+            Self::Unseen { first, more } => {
+                write!(f, "the sandbox could not check all that the command has left behind: {first}")?;
+                if *more > 0 {
+                    write!(f, " and {more} other places")?;
+                }
+                write!(f, "; look there before you open the folder in another program")
+            }
+            Self::Unswept => f.write_str(
+                "the command was ended by force before the sandbox could check what it has left behind; look for files that other \
+                 programs run or obey automatically before you open the folder in one",
+            ),
             Self::Crowded { most } => write!(
                 f,
-                "the sandbox ended the command, as it had more than {most} processes and threads at one time; let it start \
-                 fewer at once"
+                "the command was ended: it had more than {most} processes and threads at one time (limits.processes); let it \
+                 start fewer at once"
             ),
+            Self::Forced { signal } => {
+                let name = match signal {
+                    1 => "SIGHUP",
+                    2 => "SIGINT",
+                    _ => "SIGTERM",
+                };
+                write!(
+                    f,
+                    "the command did not end at {name}, so it was ended by force, with all that it started"
+                )
+            }
+            Self::Starved { most } => write!(
+                f,
+                "the command was ended: it used more than {} of memory, with all that it started (limits.memory); let it \
+                 take less, or do less at once",
+                amount(*most)
+            ),
+            Self::Naming => f.write_str("it is told what the command writes"),
+            Self::Wrote { mark } => write!(f, "the command writes {mark:x}"),
+            Self::WroteUnnamed => f.write_str("the command may write what is not told"),
             Self::Refused { refusal } => write!(f, "the sandbox blocked {}", refusal.what),
             Self::Taken { pid } => write!(f, "process {pid} keeps the command"),
             Self::Ended { exit_code } => write!(f, "the command has ended with {exit_code}"),
             Self::Signalled { signal } => write!(f, "signal {signal} has ended the command"),
         }
+    }
+}
+
+/// Bytes in words, as people write them.
+fn amount(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        0..0x4000_0000 => (1_u64 << 20, "MiB"),
+        _ => (1 << 30, "GiB"),
+    };
+    // Down to a tenth; a whole number stands without one.
+    match (bytes / unit, bytes % unit * 10 / unit) {
+        (whole, 0) => format!("{whole} {name}"),
+        (whole, tenths) => format!("{whole}.{tenths} {name}"),
     }
 }
 
@@ -228,11 +356,12 @@ pub fn run_here(
         argv0: None,
         cwd,
         env,
-        walls: confinement.walls().cloned(),
+        walls: confinement.walls().cloned().map(|walls| walls.looked(false)),
+        bounds: confinement.bounds(),
         terminal: None,
     };
     #[cfg(target_os = "linux")]
-    return super::linux::run_here(&order, here.begun, here.report);
+    return super::linux::run_here(order, here.begun, here.report);
     #[cfg(not(target_os = "linux"))]
-    return super::run::run_here(&order, here.report);
+    return super::run::run_here(order, here.report);
 }

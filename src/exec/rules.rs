@@ -7,6 +7,7 @@
 //!
 //! What a rule means for a command is the affair of `decide`; here is which rules a command falls under.
 
+mod given;
 mod matching;
 mod read;
 mod shelf;
@@ -14,10 +15,14 @@ mod starlark;
 mod table;
 mod write;
 
+pub use given::{Given, given, take_back};
+pub(super) use matching::UNKNOWN;
 pub use read::{load, load_files};
 pub use shelf::{Shelf, Sources};
-pub use write::{NewRule, RuleError, add_permission, add_rules, add_tool, always_file, tool_to_toml};
+pub use write::{NewRule, RuleError, add_permission, add_rules, add_tool, always_file, pinned_file, tool_to_toml};
 
+use super::confinement::resolve;
+use super::decide::{Folders, options_in_words};
 use crate::protocol::config::ConfigWarning;
 use crate::protocol::permission::Permission;
 use std::fmt;
@@ -64,10 +69,15 @@ pub struct Rule {
     pub decision: Decision,
     /// Of an allow: the command runs outside the sandbox.
     pub outside: bool,
-    /// Of an allow: the arguments may only lead to the working directory and the temporary folder.
+    /// Of an allow: the arguments may only lead to the conversation's folder and the temporary one.
     here: bool,
+    /// Of an allow: it holds for conversations in this folder or below. Absent: everywhere.
+    folder: Option<PathBuf>,
     /// Of an allow: the arguments may name these hosts and no others. Absent: any.
     hosts: Option<Vec<String>>,
+    /// Of an allow: the command is of the shape of a known program, with these options, each with the word behind it, and harmless
+    /// ones. Absent: any.
+    options: Option<Vec<String>>,
     /// In the words of whoever wrote it.
     pub reason: Option<String>,
     pub place: Place,
@@ -84,12 +94,18 @@ impl Rule {
     pub fn in_words(&self) -> String {
         let mut words = self.prefix_in_words();
         if self.here {
-            words.push_str(", on paths in the working directory");
+            words.push_str(", on paths in the conversation's folder");
+        }
+        if let Some(folder) = &self.folder {
+            words.push_str(&format!(", in {}", folder.display()));
         }
         match self.hosts.as_deref() {
             None => {}
             Some([]) => words.push_str(", naming no host"),
             Some(hosts) => words.push_str(&format!(", naming no host but {}", hosts.join(", "))),
+        }
+        if let Some(options) = &self.options {
+            words.push_str(&format!(", {}", options_in_words(options)));
         }
         words
     }
@@ -109,6 +125,8 @@ pub struct Standing {
 pub struct StandingTool {
     pub server: String,
     pub tool: String,
+    /// Stands for all that the tool and its server were when it was allowed. Without one nothing is allowed.
+    pub pin: Option<String>,
     pub place: Place,
 }
 
@@ -144,10 +162,25 @@ impl Rules {
         self.permissions.iter()
     }
 
-    /// Whether a tool of a server may be called without asking. Not while a file cannot be read.
-    pub fn allows_tool(&self, server: &str, tool: &str) -> bool {
-        let is_it = |standing: &StandingTool| standing.server == server && standing.tool == tool;
-        self.unreadable.is_none() && self.tools.iter().any(is_it)
+    /// Whether a tool of a server, as this pin says it is, may be called without asking. Not while a file cannot be read.
+    pub fn allows_tool(&self, server: &str, tool: &str, pin: &str) -> bool {
+        self.unreadable.is_none()
+            && self
+                .standing(server, tool)
+                .any(|standing| standing.pin.as_deref() == Some(pin))
+    }
+
+    /// The pins under which a tool of a server was allowed, the last one last; none for a rule of a time without pins.
+    pub fn pins(&self, server: &str, tool: &str) -> Vec<Option<String>> {
+        self.standing(server, tool)
+            .map(|standing| standing.pin.clone())
+            .collect()
+    }
+
+    fn standing(&self, server: &str, tool: &str) -> impl Iterator<Item = &StandingTool> {
+        self.tools
+            .iter()
+            .filter(move |standing| standing.server == server && standing.tool == tool)
     }
 
     /// What the person should mend.
@@ -165,7 +198,13 @@ impl Rules {
         if self.unreadable.is_some() {
             return Vec::new();
         }
-        let holds = |standing: &&Standing| standing.folder.as_ref().is_none_or(|folder| cwd.starts_with(folder));
+        let cwd = resolve(cwd);
+        let holds = |standing: &&Standing| {
+            standing
+                .folder
+                .as_ref()
+                .is_none_or(|folder| cwd.starts_with(resolve(folder)))
+        };
         let mut permissions: Vec<Permission> = Vec::new();
         for standing in self.permissions.iter().filter(holds) {
             if !permissions.contains(&standing.permission) {
@@ -176,28 +215,28 @@ impl Rules {
     }
 
     /// The strictest rule that asks about or denies one of these commands; of equals the first.
-    pub fn tightening(&self, commands: &[Vec<String>]) -> Option<&Rule> {
+    pub fn tightening<C: AsRef<[String]>>(&self, commands: &[C]) -> Option<&Rule> {
         let mut found: Option<&Rule> = None;
         for rule in self.rules.iter().filter(|rule| rule.decision > Decision::Allow) {
             let stricter = found.is_none_or(|found| rule.decision > found.decision);
-            if stricter && commands.iter().any(|command| rule.catches(command)) {
+            if stricter && commands.iter().any(|command| rule.catches(command.as_ref())) {
                 found = Some(rule);
             }
         }
         found
     }
 
-    /// The rule that allows one command, run in `cwd`; of several one that lets it out of the sandbox.
-    pub fn allowing(&self, command: &[String], cwd: &Path) -> Option<&Rule> {
+    /// The rule that allows one command, run in one of these folders; of several one that lets it out of the sandbox.
+    pub fn allowing(&self, command: &[String], folders: &Folders) -> Option<&Rule> {
         if self.unreadable.is_some() {
             return None;
         }
-        self.would_allow(command, cwd)
+        self.would_allow(command, folders)
     }
 
     /// The same, were every file readable.
-    pub fn would_allow(&self, command: &[String], cwd: &Path) -> Option<&Rule> {
-        let mut fitting = self.rules.iter().filter(|rule| rule.allows(command, cwd));
+    pub fn would_allow(&self, command: &[String], folders: &Folders) -> Option<&Rule> {
+        let mut fitting = self.rules.iter().filter(|rule| rule.allows(command, folders));
         let first = fitting.next()?;
         Some(
             std::iter::once(first)

@@ -14,7 +14,9 @@ pub(super) use super::linux::Line;
 #[cfg(target_os = "linux")]
 use super::linux::launch;
 use super::output::{KEPT_OUTPUT, Kept, Stream};
+use super::proxy::{self, Proxy, Traffic};
 use super::role::{Order, Report};
+use super::wrote::Wrote;
 #[cfg(not(target_os = "linux"))]
 pub(super) use direct::Line;
 #[cfg(not(target_os = "linux"))]
@@ -62,6 +64,8 @@ pub struct CommandRequest {
     pub confinement: Confinement,
     pub timeout: Option<Duration>,
     pub input: Input,
+    /// Who hears what it writes.
+    pub wrote: Wrote,
 }
 
 /// A command that has run.
@@ -83,6 +87,10 @@ pub struct Finished {
     pub denied: Option<Denial>,
     /// What its walls lack here, in words; none where all stand. To be told once, not with each command.
     pub weaker: Option<String>,
+    /// What became of files that may be the person's, in sentences for them.
+    pub left: Vec<String>,
+    /// What went to the hosts that it may reach by name, and came from them.
+    pub traffic: Vec<Traffic>,
 }
 
 /// Why a command did not run.
@@ -128,8 +136,16 @@ impl ExecError {
             | Report::Unanswered { .. }
             | Report::Weaker { .. }
             | Report::SetAside { .. }
+            | Report::Appeared { .. }
+            | Report::Unseen { .. }
+            | Report::Unswept
+            | Report::Naming
+            | Report::Wrote { .. }
+            | Report::WroteUnnamed
             | Report::Refused { .. }
-            | Report::Crowded { .. } => return None,
+            | Report::Crowded { .. }
+            | Report::Starved { .. }
+            | Report::Forced { .. } => return None,
         })
     }
 }
@@ -252,6 +268,7 @@ pub async fn run(
         blocked: blocked(line.reports()),
         unanswered: unanswered(line.reports()),
         recorded: recorded(line.reports()),
+        refused: line.refused_hosts(),
     };
     let denied = (!confinement.is_outside() && !timed_out && !cancelled)
         .then(|| denial::judge(&ran))
@@ -267,6 +284,8 @@ pub async fn run(
         cancelled,
         denied,
         weaker: weaker(line.reports()),
+        left: left(line.reports()),
+        traffic: line.traffic(),
     })
 }
 
@@ -308,15 +327,36 @@ async fn start_with(
         return Err(ExecError::Empty);
     }
     let stdin = request.input.open().await.map_err(ExecError::Start)?;
-    let order = Order {
+    let walls = match request.confinement.walls().cloned() {
+        // Looking through the workspace's folders may take a moment.
+        Some(walls) if walls.later.is_some() => {
+            let looked = tokio::task::spawn_blocking(|| walls.looked(true)).await;
+            Some(looked.map_err(|error| ExecError::Start(io::Error::other(error)))?)
+        }
+        walls => walls,
+    };
+    let proxy = match request.confinement.walls() {
+        Some(walls) => Proxy::for_walls(walls).await,
+        None => Ok(None),
+    };
+    let proxy = proxy.map_err(|reason| ExecError::CannotConfine { reason })?;
+    let mut order = Order {
         argv: request.argv,
         argv0: request.argv0,
         cwd: request.cwd,
         env: env.into_iter().collect(),
-        walls: request.confinement.walls().cloned(),
+        walls,
+        bounds: request.confinement.bounds(),
         terminal,
     };
-    launch(&order, [stdin, stdout, stderr]).await
+    match &proxy {
+        Some(proxy) => proxy.lead(&mut order),
+        None => proxy::withhold(&mut order),
+    }
+    let mut line = launch(&order, [stdin, stdout, stderr]).await?;
+    line.tell_of(request.wrote);
+    line.keep(proxy);
+    Ok(line)
 }
 
 /// What the keeper itself held back, if anything.
@@ -351,6 +391,16 @@ pub(super) fn weaker(reports: &[Report]) -> Option<String> {
     })
 }
 
+/// What became of files that may be the person's, in sentences for them.
+pub(super) fn left(reports: &[Report]) -> Vec<String> {
+    let of_files = reports.iter().filter(|report| report.is_of_files());
+    let sentence = |report: &Report| match report {
+        Report::SetAside { .. } | Report::Appeared { .. } => format!("This may be yours: {report}"),
+        report => report.to_string(),
+    };
+    of_files.map(sentence).collect()
+}
+
 impl Finished {
     /// It was cancelled before there was anything to cancel.
     pub fn never_began(duration: Duration) -> Self {
@@ -365,6 +415,8 @@ impl Finished {
             cancelled: true,
             denied: None,
             weaker: None,
+            left: Vec::new(),
+            traffic: Vec::new(),
         }
     }
 }

@@ -1,16 +1,18 @@
 //! The person's own shell, for what they run themselves, and for commands that are to find what their profile sets.
 
-use super::command;
+use super::{command, program};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Where the system keeps the shell that is always there.
 const SYSTEM_SHELL: &str = "/bin/sh";
 
-/// The person's shell: `$SHELL` where that is a program that takes commands, else the system's.
+/// The person's shell: `$SHELL` where that is a program that takes commands and no command can have put there, else the
+/// system's.
 fn of(env: &BTreeMap<String, String>) -> &str {
     let named = env.get("SHELL").map(String::as_str);
-    named.filter(|shell| takes_commands(shell)).unwrap_or(SYSTEM_SHELL)
+    let fits = |shell: &&str| takes_commands(shell) && !program::is_open(Path::new(shell), env);
+    named.filter(fits).unwrap_or(SYSTEM_SHELL)
 }
 
 fn takes_commands(shell: &str) -> bool {

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 #[cfg(target_os = "linux")]
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
 
 /// One means of confinement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -262,8 +265,8 @@ pub(crate) fn without_namespaces(landlock_version: Option<u32>, as_root: bool) -
         "Where another sandbox around it answers for the kernel, modes, owners, times and extended attributes of your \
          own files outside the workspace can be changed.",
         "If the keeper of a command is killed by force, what the command left running stays.",
-        "A server that a command starts cannot be reached by the command's own tests, and a host cannot be granted by its \
-         name.",
+        "A server that a command starts cannot be reached by the command's own tests, and a host that was granted by its name \
+         is reached only by programs that use a proxy.",
         "Programs that need System V shared memory, semaphores or message queues do not run.",
         "Programs cannot open pseudo-terminals of their own (`script`, `expect`), as they could open yours too.",
         "Commands see which processes run on the machine, with their command lines, and can change the priorities of yours.",
@@ -280,32 +283,56 @@ pub(crate) fn without_namespaces(landlock_version: Option<u32>, as_root: bool) -
     weaknesses
 }
 
-/// Tries which walls can be put up here; takes a few milliseconds.
-pub fn support() -> Support {
-    #[cfg(target_os = "macos")]
-    return Support {
-        seatbelt: Some(super::macos::try_out()),
-        ..Support::nothing("not on macOS")
-    };
-    #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-    return Support::nothing(super::role::NO_SANDBOX);
-    #[cfg(target_os = "linux")]
-    try_out()
+/// Whether the sandbox can be put up on this machine. Tried once, since that takes a process; a no holds for a moment only, as
+/// what was in the way, such as a want of processes, may pass.
+pub async fn can_confine() -> bool {
+    static CAN: AtomicBool = AtomicBool::new(false);
+    static CANNOT: Mutex<Option<Instant>> = Mutex::const_new(None);
+    if CAN.load(Ordering::Relaxed) {
+        return true;
+    }
+    // One tries, and the others take what it found.
+    let mut cannot = CANNOT.lock().await;
+    if CAN.load(Ordering::Relaxed) || cannot.is_some_and(|found| found.elapsed() < HOLDS) {
+        return CAN.load(Ordering::Relaxed);
+    }
+    let support = tokio::task::spawn_blocking(support).await;
+    let can = support.is_ok_and(|support| support.can_confine());
+    CAN.store(can, Ordering::Relaxed);
+    *cannot = (!can).then(Instant::now);
+    can
 }
 
-#[cfg(target_os = "linux")]
-fn try_out() -> Support {
-    let output = super::self_program().and_then(|program| {
-        Command::new(program)
-            .arg(role::PROBE)
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output()
+/// How long a no holds.
+const HOLDS: Duration = Duration::from_secs(5);
+
+/// Tries which walls can be put up here; takes a few milliseconds.
+pub fn support() -> Support {
+    try_out().unwrap_or_else(|| Support::nothing("the program could not start itself to try"))
+}
+
+/// The same; none where the trial itself failed.
+pub(super) fn try_out() -> Option<Support> {
+    #[cfg(target_os = "macos")]
+    return Some(Support {
+        seatbelt: Some(super::macos::try_out()),
+        ..Support::nothing("not on macOS")
     });
-    match output {
-        Err(error) => Support::nothing(&format!("the program cannot start itself: {error}")),
-        Ok(output) => serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|_| Support::nothing("the trial ended without a result")),
+    #[cfg(not(any(target_os = "linux", target_os = "macos")))]
+    return Some(Support::nothing(super::role::NO_SANDBOX));
+    #[cfg(target_os = "linux")]
+    {
+        let output = super::self_program().and_then(|program| {
+            Command::new(program)
+                .arg(role::PROBE)
+                .stdin(Stdio::null())
+                .stderr(Stdio::null())
+                .output()
+        });
+        let output = output
+            .inspect_err(|error| tracing::warn!(%error, "the sandbox could not be tried"))
+            .ok()?;
+        serde_json::from_slice(&output.stdout).ok()
     }
 }
 

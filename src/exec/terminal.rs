@@ -58,6 +58,8 @@ pub struct Exit {
     pub denied: Option<Denial>,
     /// What its walls lack here, in words; see [`super::Finished::weaker`].
     pub weaker: Option<String>,
+    /// What became of files that may be the person's; see [`super::Finished::left`].
+    pub left: Vec<String>,
     /// Why it never ran, if it did not.
     pub not_run: Option<String>,
 }

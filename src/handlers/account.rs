@@ -18,7 +18,7 @@ impl From<AccountError> for RequestError {
 }
 
 pub async fn read(session: &Session, params: AccountReadParams) -> Result<AccountReadResult, RequestError> {
-    let terms = terms(session)?;
+    let terms = terms(session).await?;
     let account = &session.agent().desk().account;
     if params.refresh_token == Some(true) {
         account.refresh(&terms.login).await;
@@ -32,7 +32,7 @@ pub async fn read(session: &Session, params: AccountReadParams) -> Result<Accoun
 }
 
 pub async fn status(session: &Session, params: AccountStatusParams) -> Result<AccountStatusResult, RequestError> {
-    let terms = terms(session)?;
+    let terms = terms(session).await?;
     let requires_openai_auth = terms.provider.requires_openai_auth;
     if !requires_openai_auth {
         return Ok(AccountStatusResult {
@@ -58,7 +58,7 @@ pub async fn login_start(
     params: AccountLoginStartParams,
 ) -> Result<AccountLoginStartResult, RequestError> {
     let announce = session.notices().after_the_answer();
-    let terms = terms(session)?;
+    let terms = terms(session).await?;
     let account = session.agent().desk().account.clone();
     // What is begun is brought to its end, also where the client takes its request back.
     let begun = tokio::spawn(async move {
@@ -99,7 +99,7 @@ pub fn login_cancel(
 
 pub async fn logout(session: &Session, _params: AccountLogoutParams) -> Result<AccountLogoutResult, RequestError> {
     let announce = session.notices().after_the_answer();
-    let terms = terms(session)?;
+    let terms = terms(session).await?;
     let account = session.agent().desk().account.clone();
     let done = tokio::spawn(async move { account.logout(terms.terms(), &announce).await });
     brought_to_its_end(done.await).map(|()| AccountLogoutResult {})
@@ -109,7 +109,7 @@ pub async fn rate_limits_read(
     session: &Session,
     _params: AccountRateLimitsReadParams,
 ) -> Result<AccountRateLimitsReadResult, RequestError> {
-    let terms = terms(session)?;
+    let terms = terms(session).await?;
     let rate_limits = session.agent().desk().account.rate_limits(terms.terms()).await?;
     Ok(AccountRateLimitsReadResult { rate_limits })
 }
@@ -124,13 +124,14 @@ fn brought_to_its_end<T>(done: Result<Result<T, AccountError>, tokio::task::Join
 }
 
 /// What holds for the configured provider, as the files say now.
-pub(super) fn terms(session: &Session) -> Result<OwnTerms, RequestError> {
-    let agent = session.agent();
+pub(super) async fn terms(session: &Session) -> Result<OwnTerms, RequestError> {
+    let agent = session.agent().clone();
     let root = session.workspace().roots().into_iter().next();
-    let config = agent
-        .load_config(root.as_deref(), None)
-        .map_err(AgentError::from)?
-        .config;
+    let loading = tokio::task::spawn_blocking(move || agent.load_config(root.as_deref(), None));
+    let loaded = loading
+        .await
+        .map_err(|error| RequestError::internal(error.to_string()))?;
+    let config = loaded.map_err(AgentError::from)?.config;
     Ok(OwnTerms {
         // One that is not described needs nothing.
         provider: config
@@ -139,7 +140,7 @@ pub(super) fn terms(session: &Session) -> Result<OwnTerms, RequestError> {
             .cloned()
             .unwrap_or_default(),
         login: config.login,
-        env: agent.desk().env.clone(),
+        env: session.agent().desk().env.clone(),
     })
 }
 

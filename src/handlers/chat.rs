@@ -12,6 +12,7 @@ use crate::chat::SUFFIX;
 use crate::chat::document::YOU;
 use crate::ids::{ApprovalId, ProposalId, QuestionsId, ThreadId};
 use crate::lsp::error::RequestError;
+use crate::private;
 use crate::protocol::approval::{ApprovalDecision, ApprovalResponse};
 use crate::protocol::question::{UserAnswer, UserInputResponse};
 use crate::server::chats::{Refused, is_chat};
@@ -55,6 +56,9 @@ pub struct Approve {
     /// Words to the model, with `decline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
+    /// The document in which it is decided; a yes counts only where that shows all of the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uri: Option<String>,
 }
 
 /// A no to a question or to a change, with the words that are written in a chat document. One of the two is named.
@@ -162,8 +166,15 @@ pub fn stop(session: &Session, which: &Which) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// Settles a question. One that is settled already stays so.
+/// Settles a question. One that is settled already stays so, and one that was not wholly shown is not allowed.
 pub fn approve(session: &Session, given: Approve) {
+    if given.decision.is_yes() && !was_shown(session, &given) {
+        return session.presenter().message(
+            Severity::Warning,
+            "Nothing was allowed: the document in which you answered does not show all of the question, or was changed. Answer \
+             the message that asks, or open a new chat document (countersign.openChat) and answer there.",
+        );
+    }
     let response = ApprovalResponse {
         decision: given.decision,
         turn_id: None,
@@ -175,6 +186,19 @@ pub fn approve(session: &Session, given: Approve) {
             .presenter()
             .message(Severity::Info, "That question is settled already.");
     }
+}
+
+/// Whether the document in which a question is answered shows all of it. One that is settled already is reported as such.
+fn was_shown(session: &Session, given: &Approve) -> bool {
+    let open = session.agent().desk().approvals.pending(None);
+    let Some(approval) = open.iter().find(|approval| *approval.id() == given.approval_id) else {
+        return true;
+    };
+    let document = given
+        .uri
+        .as_deref()
+        .and_then(|uri| session.workspace().document_by_uri(uri));
+    document.is_some_and(|document| offers::shows(session, document.uri(), &document.text(), approval))
 }
 
 pub fn answer(session: &Session, given: Answer) {
@@ -205,7 +229,7 @@ pub fn open(session: &Session, wish: Open) {
             instruction: None,
         });
         let folder = super::command::folders(&session, place.as_ref()).into_iter().next();
-        let folder = folder.unwrap_or_else(|| session.agent().desk().home.clone());
+        let folder = folder.unwrap_or_else(|| session.agent().default_folder());
         let chats = session.agent().desk().home.join("chats");
         let thread = wish.thread_id;
         let made = tokio::task::spawn_blocking(move || make(&chats, &folder, thread.as_ref())).await;
@@ -236,7 +260,7 @@ fn make(chats: &Path, folder: &Path, thread: Option<&ThreadId>) -> Result<PathBu
             chats.display()
         )
     };
-    std::fs::create_dir_all(chats).map_err(trouble)?;
+    private::make_folder(chats).map_err(trouble)?;
     let thread = thread.map(|id| format!("thread: {id}\n")).unwrap_or_default();
     let folder = folder.to_string_lossy();
     // A line break in a name would begin another line of the header.
@@ -247,7 +271,7 @@ fn make(chats: &Path, folder: &Path, thread: Option<&ThreadId>) -> Result<PathBu
     let text = format!("---\n{thread}{folder}---\n\n{YOU}\n\n");
     for number in 1..MOST_NAMES {
         let path = chats.join(format!("chat-{number}{SUFFIX}"));
-        match std::fs::File::create_new(&path) {
+        match private::create_new(&path) {
             Ok(mut file) => return file.write_all(text.as_bytes()).map(|()| path).map_err(trouble),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(trouble(error)),

@@ -1,5 +1,10 @@
 //! `textDocument/codeAction`: what the agent can do at a place. Only commands are offered, never edits, so that nothing
-//! waits for a model; and never under the kinds that editors run on save.
+//! waits for a model.
+//!
+//! Editors run by themselves what they find under a kind that they ask for: on save, on format, on a timer, as their own
+//! configuration or a project's says. So nothing of ours is offered to whoever asks for kinds, our kinds are a tree that is under
+//! no kind of LSP, and they are not announced: an editor that repeats what was announced (Zed does) would ask for kinds where a
+//! person asks for all. What decides, sends or takes back is offered only where a person opened the menu.
 
 mod findings;
 mod waiting;
@@ -11,56 +16,43 @@ use crate::agent::clock;
 use crate::lsp::convert;
 use crate::protocol::item::LineRange;
 use crate::protocol::turn::{EditorContext, EditorDiagnostic};
+use crate::server::chats::is_chat;
 use crate::server::presenter::{FINDINGS_SOURCE, again_title};
 use crate::server::session::Session;
-use crate::workspace::uri;
+use crate::workspace::{Document, uri};
 use lsp_types::{
-    CodeAction, CodeActionContext, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeActionResponse,
-    CodeActionTriggerKind, Command, Diagnostic, DiagnosticSeverity, NumberOrString, Range,
+    CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeActionResponse, CodeActionTriggerKind,
+    Command, Diagnostic, DiagnosticSeverity, NumberOrString, Range,
 };
 use serde::Serialize;
 use std::path::Path;
 
-pub const QUICKFIX: &str = "quickfix.countersign";
-pub const REWRITE: &str = "refactor.rewrite.countersign";
-pub const SOURCE: &str = "source.countersign";
-
-/// The kinds, for the capabilities.
-pub const KINDS: &[&str] = &[QUICKFIX, REWRITE, SOURCE];
+/// Asks the agent to fix something.
+pub const FIX: &str = "countersign.fix";
+/// Asks the agent about a selection, or to rewrite it.
+pub const REWRITE: &str = "countersign.rewrite";
+/// Has something reviewed.
+pub const REVIEW: &str = "countersign.review";
+/// Shows something and changes nothing.
+pub const SHOW: &str = "countersign.show";
+/// Decides for the person: accepts, rejects, allows, answers, sends, dismisses.
+pub const DECIDE: &str = "countersign.decide";
+/// Stops, repeats or takes back what the agent does.
+pub const CONTROL: &str = "countersign.control";
 
 /// Source of our own hints. What is ours is not offered to be fixed as foreign diagnostics are.
 pub const OWN_SOURCE: &str = "countersign";
 
-pub async fn actions(session: &Session, params: &CodeActionParams) -> CodeActionResponse {
+/// What is at the cursor is taken down at once; what is offered is found aside, since it looks at files.
+pub async fn actions(session: &Session, params: CodeActionParams) -> CodeActionResponse {
     let document = params.text_document.uri.as_str();
     let path = uri::to_path(document).ok().flatten();
-    let wanted = |kind: &str| is_wanted(kind, &params.context);
-    let mut actions = Vec::new();
     session.workspace().attend(document);
-    if let Some(open) = session
-        .workspace()
-        .document_by_uri(document)
-        .filter(|_| wanted(QUICKFIX))
-    {
-        if chat::offers::chat(session, document).is_some() {
-            actions = chat::offers::actions(session, &open, QUICKFIX);
-            return shown(session, actions);
-        }
-        if chat::threads::is_list(session, &open) {
-            let lines = touched_lines(params.range);
-            let here = chat::threads::lenses(&open).into_iter();
-            let here = here.filter(|lens| (lines.start..lines.end).contains(&lens.range.start.line));
-            let commands = here.filter_map(|lens| lens.command);
-            let offered = commands.map(|command| CodeAction {
-                title: command.title.clone(),
-                kind: Some(CodeActionKind::from(QUICKFIX.to_owned())),
-                command: Some(command),
-                ..CodeAction::default()
-            });
-            return shown(session, offered.collect());
-        }
+    if params.context.only.is_some() {
+        return Vec::new();
     }
-    if let Some(path) = &path {
+    let is_chat = session.workspace().document_by_uri(document).is_some() && path.as_deref().is_some_and(is_chat);
+    if let Some(path) = path.as_ref().filter(|_| !is_chat) {
         let foreign = params.context.diagnostics.iter();
         let foreign = foreign.filter(|diagnostic| !is_own(diagnostic.source.as_deref()));
         session.chats().looked_at(EditorContext {
@@ -69,91 +61,134 @@ pub async fn actions(session: &Session, params: &CodeActionParams) -> CodeAction
             diagnostics: foreign.map(|diagnostic| told(path, diagnostic)).collect(),
             leave_out: Vec::new(),
         });
-        if wanted(QUICKFIX) {
-            let place = waiting::Place {
-                path,
-                uri: document,
-                lines: touched_lines(params.range),
-                by_hand: params.context.trigger_kind != Some(CodeActionTriggerKind::AUTOMATIC),
-            };
-            let here = waiting::here(session, &place);
-            let mut nothing_here = here.is_empty();
-            actions.extend(here);
-            let found = findings::here(session, &place);
-            nothing_here &= found.is_empty();
-            actions.extend(found);
-            actions.extend(fixes(document, path, &params.context.diagnostics));
-            if nothing_here && place.by_hand {
-                actions.extend(waiting::elsewhere(session, &place));
-            }
+    }
+    let by_hand = params.context.trigger_kind != Some(CodeActionTriggerKind::AUTOMATIC);
+    let session = session.clone();
+    let found = tokio::task::spawn_blocking(move || {
+        let mut actions = found(&session, &params, path.as_deref());
+        actions.retain(|action| by_hand || is_harmless(action));
+        shown(&session, actions)
+    });
+    found.await.unwrap_or_default()
+}
+
+/// Whether an editor may be told of it that asks by itself, to show that there is something.
+fn is_harmless(action: &CodeAction) -> bool {
+    let kind = action.kind.as_ref().map(CodeActionKind::as_str);
+    kind.is_some_and(|kind| [FIX, REWRITE, REVIEW, SHOW].contains(&kind))
+}
+
+/// All that can be done at a place. Looks at files.
+fn found(session: &Session, params: &CodeActionParams, path: Option<&Path>) -> Vec<CodeAction> {
+    let document = params.text_document.uri.as_str();
+    if let Some(open) = session.workspace().document_by_uri(document) {
+        if chat::offers::chat(session, document).is_some() || chat::offers::page(session, &open).is_some() {
+            return chat::offers::actions(session, &open, DECIDE);
         }
-        let place = |lines| Place {
-            uri: document.to_owned(),
-            lines,
-            diagnostics: Vec::new(),
-            instruction: None,
+        if chat::threads::is_list(session, &open) {
+            return in_list(&open, touched_lines(params.range));
+        }
+    }
+    let mut actions = Vec::new();
+    if let Some(path) = path {
+        in_file(session, params, path, &mut actions);
+    }
+    // An editor that asks by itself, at each move of the cursor, is told of what lies there.
+    if params.context.trigger_kind != Some(CodeActionTriggerKind::AUTOMATIC) {
+        of_threads(session, &mut actions);
+    }
+    actions
+}
+
+/// What can be done with a conversation on one of these lines.
+fn in_list(open: &Document, lines: LineRange) -> Vec<CodeAction> {
+    let here = chat::threads::lenses(open).into_iter();
+    let here = here.filter(|lens| (lines.start..lines.end).contains(&lens.range.start.line));
+    let commands = here.filter_map(|lens| lens.command);
+    let offered = commands.map(|command| CodeAction {
+        title: command.title.clone(),
+        kind: Some(CodeActionKind::from(DECIDE.to_owned())),
+        command: Some(command),
+        ..CodeAction::default()
+    });
+    offered.collect()
+}
+
+fn in_file(session: &Session, params: &CodeActionParams, path: &Path, actions: &mut Vec<CodeAction>) {
+    let document = params.text_document.uri.as_str();
+    let place = waiting::Place {
+        path,
+        uri: document,
+        lines: touched_lines(params.range),
+        by_hand: params.context.trigger_kind != Some(CodeActionTriggerKind::AUTOMATIC),
+    };
+    let here = waiting::here(session, &place);
+    let mut nothing_here = here.is_empty();
+    actions.extend(here);
+    let found = findings::here(session, &place);
+    nothing_here &= found.is_empty();
+    actions.extend(found);
+    actions.extend(fixes(document, path, &params.context.diagnostics));
+    if nothing_here && place.by_hand {
+        actions.extend(waiting::elsewhere(session, &place));
+    }
+    let place = |lines| Place {
+        uri: document.to_owned(),
+        lines,
+        diagnostics: Vec::new(),
+        instruction: None,
+    };
+    if let Some(selected) = selected_lines(params.range) {
+        for (title, command) in [
+            ("Ask agent to rewrite the selection…", command::REWRITE),
+            ("Ask agent about the selection…", command::ASK),
+        ] {
+            actions.push(action(title, REWRITE, command, &place(Some(selected))));
+        }
+        for (title, call) in prompt::for_code(session, path, &place(Some(selected))) {
+            actions.push(action(&title, REWRITE, command::PROMPT, &call));
+        }
+    }
+    // Some editors tell a server only of its own diagnostics. Who asks by hand may mean one that we do not see.
+    let by_hand = params.context.trigger_kind == Some(CodeActionTriggerKind::INVOKED);
+    if by_hand && params.context.diagnostics.is_empty() {
+        let lines = place(Some(touched_lines(params.range)));
+        actions.push(action("Fix problems here with agent", FIX, command::FIX, &lines));
+    }
+    let title = "Review this file with agent";
+    actions.push(action(title, REVIEW, command::REVIEW_FILE, &place(None)));
+    actions.extend(findings::reviews(session, document, path));
+}
+
+/// What can be done wherever the cursor is.
+fn of_threads(session: &Session, actions: &mut Vec<CodeAction>) {
+    let live = session.agent().live();
+    if live.iter().any(|thread| thread.running().is_some()) {
+        actions.push(action("Stop the agent", CONTROL, command::STOP, &()));
+    }
+    for thread in live {
+        let which = super::thread::Which {
+            thread_id: Some(thread.id().clone()),
         };
-        if let Some(selected) = selected_lines(params.range).filter(|_| wanted(REWRITE)) {
-            for (title, command) in [
-                ("Ask agent to rewrite the selection…", command::REWRITE),
-                ("Ask agent about the selection…", command::ASK),
-            ] {
-                actions.push(action(title, REWRITE, command, &place(Some(selected))));
-            }
-            for (title, call) in prompt::for_code(session, path, &place(Some(selected))) {
-                actions.push(action(&title, REWRITE, command::PROMPT, &call));
-            }
+        if let Some(again) = thread.may_send_again() {
+            let title = again_title(again.at_ms);
+            let again = super::thread::Again::of(&thread, again.turn);
+            actions.push(action(&title, CONTROL, command::SEND_AGAIN, &again));
         }
-        // Some editors tell a server only of its own diagnostics. Who asks by hand may mean one that we do not see.
-        let by_hand = params.context.trigger_kind == Some(CodeActionTriggerKind::INVOKED);
-        if by_hand && params.context.diagnostics.is_empty() && wanted(QUICKFIX) {
-            let lines = place(Some(touched_lines(params.range)));
-            actions.push(action("Fix problems here with agent", QUICKFIX, command::FIX, &lines));
-        }
-        if wanted(SOURCE) {
-            let title = "Review this file with agent";
-            actions.push(action(title, SOURCE, command::REVIEW_FILE, &place(None)));
-            // What follows is about no text, so it may be later.
-            actions.extend(findings::reviews(document, path).await);
+        if let Some(at) = thread.sends_at() {
+            let title = format!("Do not send again at {}", clock(at));
+            actions.push(action(&title, CONTROL, command::DO_NOT_SEND, &which));
         }
     }
-    if wanted(SOURCE) && session.agent().live().iter().any(|thread| thread.running().is_some()) {
-        actions.push(action("Stop the agent", SOURCE, command::STOP, &()));
+    if !session.agent().desk().terminals.running(None).is_empty() {
+        let title = "Stop background terminals";
+        actions.push(action(title, CONTROL, command::STOP_TERMINALS, &()));
     }
-    if wanted(SOURCE) {
-        for thread in session.agent().live() {
-            let which = super::thread::Which {
-                thread_id: Some(thread.id().clone()),
-            };
-            if let Some(again) = thread.may_send_again() {
-                let title = again_title(again.at_ms);
-                let again = super::thread::Again::of(&thread, again.turn);
-                actions.push(action(&title, SOURCE, command::SEND_AGAIN, &again));
-            }
-            if let Some(at) = thread.sends_at() {
-                let title = format!("Do not send again at {}", clock(at));
-                actions.push(action(&title, SOURCE, command::DO_NOT_SEND, &which));
-            }
-        }
+    if super::undo::live_to_undo(session).is_some_and(|thread| thread.running().is_none()) {
+        actions.push(action("Undo the agent's last turn", CONTROL, command::UNDO, &()));
+        let title = "Show what the agent's last turn changed";
+        actions.push(action(title, SHOW, command::SHOW_DIFF, &()));
     }
-    if wanted(SOURCE) && !session.agent().desk().terminals.running(None).is_empty() {
-        actions.push(action(
-            "Stop background terminals",
-            SOURCE,
-            command::STOP_TERMINALS,
-            &(),
-        ));
-    }
-    if wanted(SOURCE) && super::undo::live_to_undo(session).is_some_and(|thread| thread.running().is_none()) {
-        actions.push(action("Undo the agent's last turn", SOURCE, command::UNDO, &()));
-        actions.push(action(
-            "Show what the agent's last turn changed",
-            SOURCE,
-            command::SHOW_DIFF,
-            &(),
-        ));
-    }
-    shown(session, actions)
 }
 
 /// As the client takes them.
@@ -171,17 +206,6 @@ fn shown(session: &Session, actions: Vec<CodeAction>) -> CodeActionResponse {
 
 fn is_own(source: Option<&str>) -> bool {
     matches!(source, Some(OWN_SOURCE | FINDINGS_SOURCE))
-}
-
-/// Whether the client asked for actions of a kind. One that asks for kinds by itself does so to run them, on save or
-/// on a timer: nothing of ours may run like that.
-fn is_wanted(kind: &str, context: &CodeActionContext) -> bool {
-    let Some(only) = &context.only else { return true };
-    let covers = |asked: &str| {
-        let rest = kind.strip_prefix(asked);
-        asked.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    context.trigger_kind != Some(CodeActionTriggerKind::AUTOMATIC) && only.iter().any(|asked| covers(asked.as_str()))
 }
 
 /// Every line that a range touches.
@@ -205,10 +229,11 @@ fn selected_lines(range: Range) -> Option<LineRange> {
 /// A code action that is a command.
 fn action(title: &str, kind: &str, command: &str, argument: &impl Serialize) -> CodeAction {
     let argument = serde_json::to_value(argument).unwrap_or_default();
+    let title = crate::shown::line(title);
     CodeAction {
-        title: title.to_owned(),
+        title: title.clone(),
         kind: Some(CodeActionKind::from(kind.to_owned())),
-        command: Some(Command::new(title.to_owned(), command.to_owned(), Some(vec![argument]))),
+        command: Some(Command::new(title, command.to_owned(), Some(vec![argument]))),
         ..CodeAction::default()
     }
 }
@@ -231,7 +256,7 @@ fn fixes(document: &str, path: &Path, diagnostics: &[Diagnostic]) -> Vec<CodeAct
         let of = of.iter().map(|diagnostic| (*diagnostic).clone()).collect();
         CodeAction {
             diagnostics: Some(of),
-            ..action(title, QUICKFIX, command::FIX, &place)
+            ..action(title, FIX, command::FIX, &place)
         }
     };
     match foreign.as_slice() {
@@ -307,42 +332,5 @@ mod tests {
             assert_eq!(selected_lines(of), lines, "{of:?}");
         }
         assert_eq!(touched_lines(range((7, 0), (2, 3))), LineRange { start: 2, end: 8 });
-    }
-
-    #[test]
-    fn kinds_are_a_tree_and_nothing_runs_by_itself() {
-        let context = |only: Option<&[&str]>, trigger_kind| CodeActionContext {
-            only: only.map(|only| {
-                only.iter()
-                    .map(|kind| CodeActionKind::from((*kind).to_owned()))
-                    .collect()
-            }),
-            trigger_kind,
-            ..CodeActionContext::default()
-        };
-        let all = KINDS.to_vec();
-        let invoked = Some(CodeActionTriggerKind::INVOKED);
-        let automatic = Some(CodeActionTriggerKind::AUTOMATIC);
-        for (only, trigger, kinds) in [
-            (None, None, all.clone()),
-            (None, automatic, all.clone()),
-            (Some(&[""][..]), invoked, all.clone()),
-            (Some(&["quickfix"]), None, vec![QUICKFIX]),
-            (Some(&["refactor", "source"]), invoked, vec![REWRITE, SOURCE]),
-            (Some(&["refactor.rewrite"]), invoked, vec![REWRITE]),
-            (Some(&["quickfix.countersign"]), invoked, vec![QUICKFIX]),
-            (
-                Some(&["quickfix.count", "refactor.extract", "source.fixAll"]),
-                invoked,
-                vec![],
-            ),
-            (Some(&["source.organizeImports"]), invoked, vec![]),
-            (Some(&[]), invoked, vec![]),
-            (Some(&["source", "quickfix"]), automatic, vec![]),
-        ] {
-            let context = context(only, trigger);
-            let got: Vec<_> = KINDS.iter().copied().filter(|kind| is_wanted(kind, &context)).collect();
-            assert_eq!(got, kinds, "{only:?} {trigger:?}");
-        }
     }
 }

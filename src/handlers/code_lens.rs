@@ -12,10 +12,16 @@ use crate::workspace::uri;
 use lsp_types::{CodeLens, CodeLensParams, Command, Position, Range};
 use serde::Serialize;
 
-pub fn lenses(session: &Session, params: &CodeLensParams) -> Vec<CodeLens> {
-    let document = params.text_document.uri.as_str();
+/// Found aside, since it looks at files and compares texts.
+pub async fn lenses(session: &Session, params: CodeLensParams) -> Vec<CodeLens> {
+    let session = session.clone();
+    let found = tokio::task::spawn_blocking(move || found(&session, params.text_document.uri.as_str()));
+    found.await.unwrap_or_default()
+}
+
+fn found(session: &Session, document: &str) -> Vec<CodeLens> {
     if let Some(open) = session.workspace().document_by_uri(document) {
-        if chat::offers::chat(session, document).is_some() {
+        if chat::offers::chat(session, document).is_some() || chat::offers::page(session, &open).is_some() {
             return chat::offers::lenses(session, &open);
         }
         if chat::threads::is_list(session, &open) {
@@ -118,7 +124,11 @@ fn lens(line: u32, title: &str, command: &str, argument: &impl Serialize) -> Cod
     let argument = serde_json::to_value(argument).unwrap_or_default();
     CodeLens {
         range: Range::new(at, at),
-        command: Some(Command::new(title.to_owned(), command.to_owned(), Some(vec![argument]))),
+        command: Some(Command::new(
+            crate::shown::line(title),
+            command.to_owned(),
+            Some(vec![argument]),
+        )),
         data: None,
     }
 }

@@ -206,7 +206,7 @@ pub struct Place {
 }
 
 /// Sets a command off and answers at once.
-pub fn execute(session: &Session, params: ExecuteCommandParams) -> Result<Option<Value>, RequestError> {
+fn execute(session: &Session, params: ExecuteCommandParams) -> Result<Option<Value>, RequestError> {
     let Some((_, run)) = COMMANDS.iter().find(|(name, _)| *name == params.command) else {
         return Err(RequestError::invalid_params(format!(
             "There is no command {}. Countersign's commands are: {}.",
@@ -215,6 +215,34 @@ pub fn execute(session: &Session, params: ExecuteCommandParams) -> Result<Option
         )));
     };
     run(session, params.arguments).map(|()| Some(Value::Null))
+}
+
+/// Commands about waiting changes look at files, and an answer in a document is compared with the whole question.
+const ASIDE: &[&str] = &[
+    APPROVE,
+    DECIDE,
+    REJECT_WITH_WORDS,
+    SHOW_PROPOSAL,
+    ACCEPT_ALL,
+    REJECT_ALL,
+];
+
+/// The same, where it holds nobody up: what looks at files is carried out aside, and decisions on changes one after the other. The
+/// answer to a question waits for none of them.
+pub async fn carry_out(session: &Session, params: ExecuteCommandParams) -> Result<Option<Value>, RequestError> {
+    if !ASIDE.contains(&params.command.as_str()) {
+        return execute(session, params);
+    }
+    let turn = match params.command == APPROVE {
+        true => None,
+        false => Some(session.decisions().await),
+    };
+    let session = session.clone();
+    let work = tokio::task::spawn_blocking(move || {
+        let _until_done = turn;
+        execute(&session, params)
+    });
+    work.await.map_err(|error| RequestError::internal(error.to_string()))?
 }
 
 /// A place that the agent can work at.
@@ -425,8 +453,9 @@ async fn start_in(
         ..Start::default()
     };
     let in_words = |error: AgentError| error.to_string();
+    let order = thread.in_order().await;
     thread.check_prompt(&start.content).await.map_err(in_words)?;
-    thread.start_turn(start).await.map_err(in_words)?;
+    thread.start_turn_in(order, start).await.map_err(in_words)?;
     Ok(())
 }
 
@@ -489,7 +518,7 @@ fn run_command(session: &Session, arguments: Vec<Value>) -> Result<(), RequestEr
         instruction: None,
     });
     let folder = folders(session, place.as_ref()).into_iter().next();
-    let folder = folder.unwrap_or_else(|| session.agent().desk().home.clone());
+    let folder = folder.unwrap_or_else(|| session.agent().default_folder());
     let session = session.clone();
     tokio::spawn(async move {
         let busy = session
@@ -531,7 +560,7 @@ fn call_prompt(session: &Session, arguments: Vec<Value>) -> Result<(), RequestEr
         return Ok(());
     }
     let folder = folders(session, None).into_iter().next();
-    let folder = folder.unwrap_or_else(|| session.agent().desk().home.clone());
+    let folder = folder.unwrap_or_else(|| session.agent().default_folder());
     session.idle().turned_to_us();
     let session = session.clone();
     tokio::spawn(async move {

@@ -11,18 +11,22 @@ use crate::protocol::error::{CONFIG_NOT_WRITTEN, CONTENT_MODIFIED, INVALID_CONFI
 use crate::server::session::Session;
 use std::path::PathBuf;
 
-pub fn read(session: &Session, params: &ConfigReadParams) -> Result<ConfigReadResult, RequestError> {
-    let agent = session.agent();
-    if params.saved {
-        return Ok(config::saved(&agent.desk().home).map_err(AgentError::from)?);
-    }
-    let loaded = agent
-        .load_config(params.cwd.as_deref(), None)
-        .map_err(AgentError::from)?;
-    let rules = agent.desk().rules(&loaded.config);
-    let mut result = loaded.read_result();
-    result.warnings.extend_from_slice(rules.reports());
-    Ok(result)
+pub async fn read(session: &Session, params: ConfigReadParams) -> Result<ConfigReadResult, RequestError> {
+    let agent = session.agent().clone();
+    let reading = tokio::task::spawn_blocking(move || -> Result<_, AgentError> {
+        if params.saved {
+            return Ok(config::saved(&agent.desk().home)?);
+        }
+        let loaded = agent.load_config(params.cwd.as_deref(), None)?;
+        let rules = agent.desk().rules(&loaded.config);
+        let mut result = loaded.read_result();
+        result.warnings.extend_from_slice(rules.reports());
+        Ok(result)
+    });
+    let read = reading
+        .await
+        .map_err(|error| RequestError::internal(error.to_string()))?;
+    Ok(read?)
 }
 
 pub async fn write(session: &Session, params: ConfigWriteParams) -> Result<ConfigWriteResult, RequestError> {

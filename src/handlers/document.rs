@@ -42,10 +42,14 @@ pub fn changed(context: &Context, params: DidChangeTextDocumentParams) {
     let document = params.text_document;
     let edits: Vec<_> = params.content_changes.into_iter().map(convert::edit).collect();
     match context.workspace.edit(document.uri.as_str(), document.version, &edits) {
-        Ok(edited) if !edited.in_order() => {
-            tracing::warn!(uri = %document.uri, ?edited, "a change came with a version that does not rise");
+        Ok(edited) => {
+            if !edited.in_order() {
+                tracing::warn!(uri = %document.uri, ?edited, "a change came with a version that does not rise");
+            }
+            if let Ok(session) = context.session() {
+                session.chats().changed(document.uri.as_str());
+            }
         }
-        Ok(_) => {}
         Err(error) => {
             tracing::warn!(%error, "a change was not taken");
             let uri = document.uri.as_str();
@@ -59,6 +63,11 @@ pub fn changed(context: &Context, params: DidChangeTextDocumentParams) {
 }
 
 pub fn saved(context: &Context, params: DidSaveTextDocumentParams) {
+    if let Ok(session) = context.session()
+        && let Some(document) = context.workspace.document_by_uri(params.text_document.uri.as_str())
+    {
+        session.chats().saved(&document);
+    }
     if !context.workspace.saved(params.text_document.uri.as_str()) {
         // VS Code tells of a save after it has closed the document.
         tracing::debug!(uri = %params.text_document.uri, "saved, but not open");
@@ -91,6 +100,7 @@ mod tests {
     fn the_text_follows_the_editor_in_each_encoding() {
         for (encoding, b, end) in [(Encoding::Utf8, 5, 6), (Encoding::Utf16, 3, 4), (Encoding::Utf32, 2, 3)] {
             let setup = Setup {
+                startup: Default::default(),
                 env: Default::default(),
                 home: "/nowhere".into(),
                 parent: None,

@@ -103,9 +103,8 @@ async fn report(session: &Session, asked: FeedbackPreviewParams) -> Result<Repor
             thread.conversation().recorded().await;
             let recorder = thread.conversation().recorder.as_ref();
             // A thread in which nothing was said has no file.
-            recorder
-                .map(|recorder| recorder.path().to_owned())
-                .filter(|path| path.is_file())
+            let path = recorder.map(|recorder| recorder.path().to_owned());
+            blocking(move || path.filter(|path| path.is_file())).await?
         }
         None => None,
     };

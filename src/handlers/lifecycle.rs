@@ -3,13 +3,17 @@
 use crate::agent::apply;
 use crate::agent::stream::Stream;
 use crate::chat::SUFFIX;
+use crate::exec::program;
 use crate::handlers::chat::complete;
 use crate::handlers::{Context, settings_file};
 use crate::ids::ThreadId;
 use crate::lsp::client::Client;
 use crate::lsp::convert;
 use crate::lsp::error::RequestError;
+use crate::private;
+use crate::protocol::error::CONFIG_UNREADABLE;
 use crate::server;
+use crate::server::editor_settings;
 use crate::server::parent;
 use crate::server::presenter::Severity;
 use crate::server::session::Session;
@@ -29,8 +33,12 @@ const CONFIGURATION_LIMIT: Duration = Duration::from_secs(10);
 
 /// Learns who the client is. The whole of its parameters is in `initialization_options`, see the transport.
 pub fn initialize(context: &Context, params: InitializeParams) -> Result<InitializeResult, RequestError> {
+    // Before anything is read there, or put right by what it says.
+    private::check_home(&context.setup.home)
+        .map_err(|trouble| RequestError::failed(CONFIG_UNREADABLE, trouble.to_string()))?;
     let client = Client::read(&params.initialization_options.unwrap_or_default());
     context.workspace.set_encoding(client.encoding);
+    client.roots.iter().for_each(|root| program::guard(root));
     context.workspace.set_roots(client.roots.clone());
     if let Some(pid) = client.process_id {
         parent::watch(pid, context.stop.clone());
@@ -80,7 +88,11 @@ pub fn initialized(context: &Context) {
         context.log(MessageType::WARNING, trouble.clone());
     }
     if let Ok(session) = context.session() {
-        fetch_configuration(session);
+        for problem in &context.setup.startup.problems {
+            session.presenter().message(Severity::Warning, &problem.message);
+        }
+        editor_settings::ask_in_background(session);
+        fetch_configuration(context, session);
         put_right(session);
         watch_instructions(session);
         register_documents(session);
@@ -192,15 +204,16 @@ pub fn folders_changed(context: &Context, params: DidChangeWorkspaceFoldersParam
     let mut roots = context.workspace.roots();
     roots.retain(|root| !removed.contains(root));
     roots.extend(paths(&params.event.added));
+    roots.iter().for_each(|root| program::guard(root));
     context.workspace.set_roots(roots);
     if let Ok(session) = context.session() {
+        editor_settings::folders_changed(session);
         let session = session.clone();
         tokio::spawn(async move { restore_proposals(&session).await });
     }
 }
 
-/// The person's settings in the editor changed. Clients that send them along are taken at their word; from the others
-/// they are fetched.
+/// The settings of the editor changed. Some clients send them along; from the others they are fetched.
 pub fn configuration_changed(context: &Context, params: DidChangeConfigurationParams) {
     let Ok(session) = context.session() else { return };
     let sent = params
@@ -209,24 +222,13 @@ pub fn configuration_changed(context: &Context, params: DidChangeConfigurationPa
         .cloned()
         .filter(serde_json::Value::is_object);
     match sent {
-        Some(settings) => take_up(session, settings),
-        None => fetch_configuration(session),
+        Some(settings) => editor_settings::changed(session, &context.setup, settings),
+        None => fetch_configuration(context, session),
     }
 }
 
-/// The editor's settings count from now on, for live threads too.
-fn take_up(session: &Session, settings: serde_json::Value) {
-    session.agent().set_client_config(Some(settings));
-    let agent = session.agent().clone();
-    tokio::spawn(async move {
-        if let Err(error) = agent.reload_config(None).await {
-            tracing::warn!(%error, "live threads keep the configuration they have");
-        }
-    });
-}
-
 /// Asks the client for its section `countersign`, where it answers such questions.
-fn fetch_configuration(session: &Session) {
+fn fetch_configuration(context: &Context, session: &Session) {
     if !session.client().can.configuration {
         return;
     }
@@ -234,13 +236,13 @@ fn fetch_configuration(session: &Session) {
     let pending = session
         .outbound()
         .request_list::<serde_json::Value>("workspace/configuration", params);
-    let session = session.clone();
+    let (session, setup) = (session.clone(), context.setup.clone());
     tokio::spawn(async move {
         match tokio::time::timeout(CONFIGURATION_LIMIT, pending).await {
             Ok(Ok(sections)) => {
                 // Null is a client that has nothing to say; what it said at the start stays.
                 if let Some(settings) = sections.into_iter().next().filter(serde_json::Value::is_object) {
-                    take_up(&session, settings);
+                    editor_settings::changed(&session, &setup, settings);
                 }
             }
             Ok(Err(error)) => tracing::warn!(%error, "the editor's settings were not read"),

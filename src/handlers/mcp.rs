@@ -89,7 +89,7 @@ async fn named(session: &Session, name: &str, thread: Option<&ThreadId>) -> Resu
     let servers = of(session.agent(), thread).await?;
     let found = servers.iter().find(|server| server.name == name).cloned();
     found.ok_or_else(|| {
-        let known: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+        let known: Vec<String> = servers.iter().map(|server| mcp::shown_name(&server.name)).collect();
         RequestError::invalid_params(match known.is_empty() {
             true => format!("There is no tool server {name:?}; none are configured."),
             false => format!("There is no tool server {name:?}. There are: {}.", known.join(", ")),
@@ -136,7 +136,7 @@ async fn of(agent: &Agent, thread: Option<&ThreadId>) -> Result<Vec<Arc<Server>>
     if let Some(id) = thread {
         return Ok(agent.reach(id).await?.conversation().servers.servers());
     }
-    let servers = agent.configured_servers()?;
+    let servers = agent.configured_servers().await?;
     for server in &servers {
         server.start();
     }

@@ -21,11 +21,17 @@ pub async fn list(session: &Session, params: &ModelListParams) -> Result<ModelLi
 }
 
 /// What is known of the provider's models without asking it: for what is offered while somebody types.
-pub(super) fn known(session: &Session) -> Vec<Model> {
-    let Ok(loaded) = session.agent().load_config(None, None) else {
-        return Vec::new();
-    };
-    provider::known(&loaded.config, &loaded.config.model_provider, session.agent().desk())
+pub(super) async fn known(session: &Session) -> Vec<Model> {
+    let agent = session.agent().clone();
+    let known = tokio::task::spawn_blocking(move || {
+        let loaded = agent.load_config(None, None).ok()?;
+        Some(provider::known(
+            &loaded.config,
+            &loaded.config.model_provider,
+            agent.desk(),
+        ))
+    });
+    known.await.ok().flatten().unwrap_or_default()
 }
 
 pub async fn set_default(

@@ -41,13 +41,14 @@ pub async fn exec(session: &Session, params: CommandExecParams) -> Result<Comman
             ));
         }
     };
-    let run = OneOff::new(session.agent(), &params)?;
+    // Before anything is waited for: what follows may stop it.
     let Some(entry) = session.one_offs().begin(name) else {
         return Err(RequestError::invalid_params(format!(
             "A command with the processId {} still runs. Give this one another name, or stop that one first.",
             params.process_id.unwrap_or_default()
         )));
     };
+    let run = OneOff::prepare(session.agent(), params).await?;
     let finished = match streams_as {
         None => run.run(|_, _| {}, entry.stop()).await?,
         Some(name) => {
@@ -184,7 +185,7 @@ pub async fn execute(session: &Session, params: ExecuteCommandParams) -> Result<
         ))
     })?;
     let title = exec.command.first().cloned().unwrap_or_default();
-    let run = OneOff::new(session.agent(), &exec)?;
+    let run = OneOff::prepare(session.agent(), exec).await?;
     let token = params.work_done_progress_params.work_done_token;
     let progress = Progress::begin(session, token, &title).await;
     let Some(entry) = session

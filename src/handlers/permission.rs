@@ -5,15 +5,15 @@ use crate::lsp::error::RequestError;
 use crate::protocol::permission::{PermissionProfilesParams, PermissionProfilesResult};
 use crate::server::session::Session;
 
-pub fn profiles(
+pub async fn profiles(
     session: &Session,
-    params: &PermissionProfilesParams,
+    params: PermissionProfilesParams,
 ) -> Result<PermissionProfilesResult, RequestError> {
     let first = session.workspace().roots().into_iter().next();
-    let cwd = params.cwd.clone().or(first);
-    let loaded = session
-        .agent()
-        .load_config(cwd.as_deref(), None)
-        .map_err(AgentError::from)?;
-    Ok(permissions::list(&loaded.config))
+    let (agent, cwd) = (session.agent().clone(), params.cwd.or(first));
+    let loading = tokio::task::spawn_blocking(move || agent.load_config(cwd.as_deref(), None));
+    let loaded = loading
+        .await
+        .map_err(|error| RequestError::internal(error.to_string()))?;
+    Ok(permissions::list(&loaded.map_err(AgentError::from)?.config))
 }

@@ -25,19 +25,16 @@ pub async fn read(session: &Session, params: ProposalReadParams) -> Result<Propo
     Ok(ProposalReadResult { proposal })
 }
 
-/// For commands, which are answered at once.
-pub fn decide(session: &Session, params: &ProposalDecideParams) -> Result<ProposalDecideResult, RequestError> {
-    let proposals = &session.agent().desk().proposals;
-    let proposal = proposals.decide(params).map_err(AgentError::from)?;
-    Ok(ProposalDecideResult { proposal })
-}
-
 /// Answered when the decision is on the disk too.
 pub async fn decide_and_keep(
     session: &Session,
     params: ProposalDecideParams,
 ) -> Result<ProposalDecideResult, RequestError> {
-    let proposal = aside(session, move |proposals| proposals.decide(&params));
+    let turn = session.decisions().await;
+    let proposal = aside(session, move |proposals| {
+        let _until_decided = turn;
+        proposals.decide(&params)
+    });
     let proposal = proposal.await?.map_err(AgentError::from)?;
     session.agent().desk().proposals.saved(&proposal.id).await;
     Ok(ProposalDecideResult { proposal })
@@ -45,7 +42,11 @@ pub async fn decide_and_keep(
 
 /// Answered when the edit is on the disk too.
 pub async fn edit(session: &Session, params: ProposalEditParams) -> Result<ProposalEditResult, RequestError> {
-    let proposal = aside(session, move |proposals| proposals.edit(&params));
+    let turn = session.decisions().await;
+    let proposal = aside(session, move |proposals| {
+        let _until_edited = turn;
+        proposals.edit(&params)
+    });
     let proposal = proposal.await?.map_err(AgentError::from)?;
     session.agent().desk().proposals.saved(&proposal.id).await;
     Ok(ProposalEditResult { proposal })

@@ -167,7 +167,7 @@ const GONE: &str = "This finding is gone already: it was dismissed, or its lines
 pub(super) fn fix_finding(session: &Session, which: &Which) -> Result<(), RequestError> {
     let Some(id) = &which.finding_id else {
         return Err(RequestError::invalid_params(
-            "The command needs findingId: the finding that is to be mended.".to_owned(),
+            "The command needs findingId: the finding that is to be fixed.".to_owned(),
         ));
     };
     let Some(finding) = session.agent().desk().findings.get(id) else {

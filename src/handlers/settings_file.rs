@@ -29,7 +29,7 @@ pub async fn complete(session: &Session, document: Document, role: Role, at: Pos
     let encoding = session.workspace().encoding();
     let text = document.text();
     let byte = position::byte_at(&document.rope, convert::position(at), encoding);
-    let models = model::known(session);
+    let models = model::known(session).await;
     let (agent, path) = (session.agent().clone(), document.path().map(ToOwned::to_owned));
     let offers = tokio::task::spawn_blocking(move || {
         let loaded = path.and_then(|path| agent.load_open(&role, &path, &text).ok());

@@ -11,23 +11,24 @@ use crate::server::session::Session;
 
 pub async fn start(session: &Session, params: TurnStartParams) -> Result<TurnStartResult, RequestError> {
     let thread = session.agent().reach(&params.thread_id).await?;
+    // What comes while the disk is looked at is about this turn.
+    let order = thread.in_order().await;
     session.agent().follow_config(&thread).await;
     thread.check_prompt(&params.input).await?;
     let typed = params.input.clone();
-    let started = thread
-        .start_turn(Start {
-            content: params.input,
-            context: params.context.or_else(|| session.own_context()),
-            settings: params.settings,
-            output_schema: params.output_schema,
-            metadata: params.metadata.unwrap_or_default(),
-            client_id: params.client_user_message_id,
-            by_agent: false,
-            spoken: params.spoken,
-            not_before_ms: None,
-            again: None,
-        })
-        .await?;
+    let start = Start {
+        content: params.input,
+        context: params.context.or_else(|| session.own_context()),
+        settings: params.settings,
+        output_schema: params.output_schema,
+        metadata: params.metadata.unwrap_or_default(),
+        client_id: params.client_user_message_id,
+        by_agent: false,
+        spoken: params.spoken,
+        not_before_ms: None,
+        again: None,
+    };
+    let started = thread.start_turn_in(order, start).await?;
     thread.keep_typed(&typed);
     let result = TurnStartResult {
         turn: started.turn.clone(),
@@ -39,6 +40,7 @@ pub async fn start(session: &Session, params: TurnStartParams) -> Result<TurnSta
 
 pub async fn steer(session: &Session, params: TurnSteerParams) -> Result<TurnSteerResult, RequestError> {
     let thread = session.agent().reach(&params.thread_id).await?;
+    let order = thread.in_order().await;
     thread.check_prompt(&params.input).await?;
     let typed = params.input.clone();
     let input = Input {
@@ -49,7 +51,7 @@ pub async fn steer(session: &Session, params: TurnSteerParams) -> Result<TurnSte
         by_agent: false,
         spoken: params.spoken,
     };
-    let started = thread.steer(params.expected_turn_id, input).await?;
+    let started = thread.steer(order, params.expected_turn_id, input).await?;
     thread.keep_typed(&typed);
     let turn_id = started.turn.id.clone();
     after_reply(move || drop(started));

@@ -136,7 +136,9 @@ async fn thread_to_undo(session: &Session, named: Option<ThreadId>) -> Result<Th
     if let Some(id) = named {
         return agent.reach(&id).await.map_err(in_words);
     }
-    if let Some(thread) = live_to_undo(session) {
+    let looking = session.clone();
+    let live = blocking(move || live_to_undo(&looking)).await;
+    if let Some(thread) = live.map_err(|error| error.message)? {
         return Ok(thread);
     }
     let folders = session.workspace().roots();
@@ -155,14 +157,12 @@ async fn thread_to_undo(session: &Session, named: Option<ThreadId>) -> Result<Th
         threads.sort_by_key(|thread| std::cmp::Reverse(thread.updated_at_ms));
         threads.into_iter().find_map(|thread| {
             let whole = listing.read_thread(&thread.id, true).ok()?;
-            undo::is_possible(listing.desk(), &whole.turns).then_some(thread)
+            undo::is_possible(listing.desk(), &undo::undoable(&whole.turns)).then_some(thread)
         })
     });
     let stored = found.await.map_err(|error| error.message)?;
     let Some(stored) = stored else {
-        return Err(
-            "No conversation in this workspace has changed a file, so there is nothing to take back.".to_owned(),
-        );
+        return Err("No conversation in this workspace has changed a file, so there is nothing to undo.".to_owned());
     };
     let params = ThreadResumeParams {
         thread_id: Some(stored.id),
@@ -176,9 +176,13 @@ async fn thread_to_undo(session: &Session, named: Option<ThreadId>) -> Result<Th
     Ok(opened.handle)
 }
 
-/// The live conversation that was used last and has a turn to take back.
+/// The live conversation that was used last and has a turn to take back. Looks at files.
 pub(super) fn live_to_undo(session: &Session) -> Option<ThreadHandle> {
-    let live = session.agent().live().into_iter();
-    live.filter(|thread| undo::is_possible(session.agent().desk(), &thread.conversation().data().turns))
-        .max_by_key(|thread| thread.snapshot(false).updated_at_ms)
+    let mut live = session.agent().live();
+    live.sort_by_key(|thread| std::cmp::Reverse(thread.snapshot(false).updated_at_ms));
+    live.into_iter().find(|thread| {
+        // A turn that runs waits for this lock at each word of the model.
+        let turns = undo::undoable(&thread.conversation().data().turns);
+        undo::is_possible(session.agent().desk(), &turns)
+    })
 }

@@ -51,6 +51,9 @@ pub struct Abilities {
     /// Is known to show questions (`window/showMessageRequest`) aside, where nothing typed can answer. All others are taken
     /// to show them where keys go: in a popup, in a prompt line.
     pub questions_aside: bool,
+    /// Shows few lines of a question: Emacs in its minibuffer, a quarter of the frame; Helix in a popup, and ends (25.07)
+    /// where that is higher than its window. Neovim scrolls, VS Code shows a box that does.
+    pub questions_low: bool,
     /// Shows diagnostics that a server sends.
     pub diagnostics: bool,
     pub work_done_progress: bool,
@@ -112,6 +115,11 @@ impl Client {
 }
 
 impl Abilities {
+    /// Lines of a question that the person sees at once, at about 80 characters each.
+    pub fn question_lines(&self) -> usize {
+        if self.questions_low { 16 } else { 60 }
+    }
+
     fn read(name: &str, capabilities: &Value) -> Self {
         let at = |pointer: &str| capabilities.pointer(pointer).filter(|value| !value.is_null());
         let yes = |pointer: &str| at(pointer).and_then(Value::as_bool).unwrap_or(false);
@@ -133,6 +141,7 @@ impl Abilities {
             edit_metadata: yes("/workspace/workspaceEdit/metadataSupport"),
             show_document: yes("/window/showDocument/support"),
             questions_aside: is_vscode(name),
+            questions_low: is_low(name),
             diagnostics: there("/textDocument/publishDiagnostics"),
             work_done_progress: yes("/window/workDoneProgress"),
             configuration: yes("/workspace/configuration"),
@@ -169,6 +178,13 @@ fn is_vscode(name: &str) -> bool {
         .iter()
         .any(|part| name.contains(part))
         || ["cursor", "windsurf", "positron"].contains(&name.as_str())
+}
+
+fn is_low(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["emacs", "eglot", "lsp-mode", "helix"]
+        .iter()
+        .any(|part| name.contains(part))
 }
 
 /// The first that the client prefers and we know; all clients know UTF-16.

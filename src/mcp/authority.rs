@@ -237,10 +237,8 @@ fn read<T: serde::de::DeserializeOwned>(answer: &Answer) -> Result<T, AuthorityE
             .into_iter()
             .flatten()
             .collect();
-        let said: String = said
-            .join(": ")
+        let said: String = crate::shown::line(&said.join(": "))
             .chars()
-            .filter(|letter| !letter.is_control())
             .take(LONGEST_MESSAGE)
             .collect();
         return Err(AuthorityError::Refused {

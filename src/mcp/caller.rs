@@ -12,6 +12,9 @@ use tokio_util::sync::CancellationToken;
 /// Progress that came before its call was known; more is dropped.
 const EARLY: usize = 32;
 
+/// Questions of one call; what is asked beyond them is declined, unseen.
+const MOST_QUESTIONS: usize = 10;
+
 /// How long it may take to take a question back.
 const WITHDRAWAL: Duration = Duration::from_millis(500);
 
@@ -43,6 +46,8 @@ pub trait Caller: Send + Sync + 'static {
 #[derive(Default)]
 pub(super) struct Callers {
     state: Mutex<State>,
+    /// Held while the person is asked for the server: one question at a time.
+    open: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -59,6 +64,8 @@ struct Entry {
     sent: Option<(RequestId, ProgressToken)>,
     /// Questions of this call that wait for the person.
     asking: tokio::sync::watch::Sender<usize>,
+    /// All that were asked for it.
+    questions: usize,
     /// The call is over; what is asked for it is pointless.
     over: CancellationToken,
 }
@@ -88,6 +95,7 @@ impl Callers {
             caller,
             sent: None,
             asking,
+            questions: 0,
             over: over.clone(),
         });
         Registered {
@@ -119,7 +127,7 @@ impl Callers {
     /// it carries out: the latest is asked, and the question is pointless when all of them are over.
     pub(super) async fn ask(&self, of: Option<&RequestId>, question: Question) -> Option<McpElicitationResponse> {
         let (caller, asked, overs) = {
-            let state = self.lock();
+            let mut state = self.lock();
             let named = |entry: &&Entry| entry.sent.as_ref().is_some_and(|sent| Some(&sent.0) == of);
             let candidates: Vec<&Entry> = match state.entries.iter().find(named) {
                 Some(entry) => vec![entry],
@@ -132,6 +140,13 @@ impl Callers {
             let caller = candidates.last()?.caller.clone();
             let asked: Vec<Asked> = candidates.iter().map(|entry| Asked::new(&entry.asking)).collect();
             let overs: Vec<_> = candidates.iter().map(|entry| entry.over.clone()).collect();
+            let number = candidates.last()?.number;
+            let entry = state.entries.iter_mut().find(|entry| entry.number == number)?;
+            entry.questions += 1;
+            if entry.questions > MOST_QUESTIONS {
+                tracing::warn!("a tool server asks more in one call than a person is asked; the question was declined");
+                return Some(McpElicitationResponse::decline());
+            }
             (caller, asked, overs)
         };
         let all_over = async {
@@ -142,7 +157,10 @@ impl Callers {
         let answer = tokio::select! {
             biased;
             () = all_over => McpElicitationResponse::cancel(),
-            answer = caller.ask(question) => answer,
+            answer = async {
+                let _alone = self.open.lock().await;
+                caller.ask(question).await
+            } => answer,
         };
         drop(asked);
         Some(settled(answer))
@@ -257,5 +275,69 @@ mod tests {
         ] {
             assert_eq!(settled(answer(action, given)), answer(action, expected));
         }
+    }
+
+    /// Notes how many questions are open, and lets each be answered by the test.
+    #[derive(Default)]
+    struct Person {
+        open: Arc<Mutex<Vec<tokio::sync::oneshot::Sender<()>>>>,
+        most: Arc<Mutex<usize>>,
+    }
+
+    impl Caller for Person {
+        fn progress(&self, _: Progress) {}
+
+        fn ask(&self, _: Question) -> BoxFuture<'static, McpElicitationResponse> {
+            let (sender, answered) = tokio::sync::oneshot::channel();
+            let mut open = self.open.lock().expect("whole");
+            open.retain(|sender| !sender.is_closed());
+            open.push(sender);
+            let mut most = self.most.lock().expect("whole");
+            *most = open.len().max(*most);
+            Box::pin(async move {
+                let _answered = answered.await;
+                McpElicitationResponse {
+                    action: McpElicitationAction::Accept,
+                    ..McpElicitationResponse::cancel()
+                }
+            })
+        }
+    }
+
+    #[tokio::test]
+    async fn one_question_is_open_at_a_time_and_what_is_too_many_is_declined() {
+        let callers = Arc::new(Callers::default());
+        let person = Arc::new(Person::default());
+        let (open, most) = (person.open.clone(), person.most.clone());
+        let _call = callers.register(person);
+        let question = |number: i64| Question {
+            request_id: McpRequestId::Number(number),
+            message: "?".to_owned(),
+            wish: McpWish::Form {
+                requested_schema: json!({}),
+            },
+            meta: None,
+        };
+        let asked: Vec<_> = (0..300)
+            .map(|number| {
+                let (callers, question) = (callers.clone(), question(number));
+                tokio::spawn(async move { callers.ask(None, question).await.expect("an answer").action })
+            })
+            .collect();
+        for answered in 0..MOST_QUESTIONS {
+            let sender = loop {
+                if let Some(sender) = open.lock().expect("whole").pop() {
+                    break sender;
+                }
+                tokio::task::yield_now().await;
+            };
+            assert!(open.lock().expect("whole").is_empty(), "{answered}: another is open");
+            sender.send(()).expect("it waits");
+        }
+        let mut yes = 0;
+        for task in asked {
+            yes += usize::from(task.await.expect("no panic") == McpElicitationAction::Accept);
+        }
+        assert_eq!((yes, *most.lock().expect("whole")), (MOST_QUESTIONS, 1));
     }
 }

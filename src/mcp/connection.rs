@@ -4,6 +4,7 @@ use super::caller::{Caller, Callers, Question, Registered};
 use super::failure::StartError;
 use super::launch::Launch;
 use super::listening::Listening;
+use super::untrusted;
 use crate::config::network::Network;
 use crate::exec::{Companion, CompanionExit};
 use crate::model::http;
@@ -337,7 +338,7 @@ impl RequestError {
         match error {
             ServiceError::McpError(error) => Self::Refused {
                 code: error.code.0,
-                message: error.message.into_owned(),
+                message: untrusted::bounded(&error.message, MOST_REFUSAL),
             },
             ServiceError::TransportClosed => Self::Lost,
             ServiceError::Cancelled { .. } => Self::Cancelled,
@@ -350,12 +351,15 @@ impl RequestError {
     }
 }
 
+/// Bytes of what a server says against a request.
+const MOST_REFUSAL: usize = 2000;
+
 /// Why a server was not greeted.
 fn of_greeting(error: &ClientInitializeError, way: Option<&Way>, limit: Duration) -> StartError {
     match error {
         ClientInitializeError::TransportError { error, .. } => StartError::of_text(on_the_way(error, way), limit),
         ClientInitializeError::JsonRpcError(error) => StartError::of_text(
-            format!("it answers the greeting with an error: {}", error.message),
+            format!("it answers the greeting with an error: {}", brief(&error.message)),
             limit,
         ),
         other => StartError::of(other, limit),
@@ -394,7 +398,7 @@ fn on_the_way(error: &DynamicTransportError, way: Option<&Way>) -> String {
 }
 
 fn brief(words: &str) -> String {
-    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = untrusted::visible(&words.split_whitespace().collect::<Vec<_>>().join(" "));
     match words.char_indices().nth(TOLD) {
         Some((end, _)) => format!("{}…", &words[..end]),
         None => words,
@@ -405,7 +409,7 @@ fn brief(words: &str) -> String {
 async fn of_program(companion: &Companion, error: StartError) -> StartError {
     let _in_time = timeout(Duration::from_millis(500), companion.exited()).await;
     match companion.exit() {
-        Some(CompanionExit::NotRun(why)) => StartError::Other(why),
+        Some(CompanionExit::NotRun(why) | CompanionExit::NotConfined(why)) => StartError::Other(why),
         Some(CompanionExit::Code(_)) => StartError::Other(ending(companion)),
         None => match (error, told(companion)) {
             (StartError::Other(text), Some(words)) => StartError::Other(format!("{text}. It said: {words}")),
@@ -417,7 +421,7 @@ async fn of_program(companion: &Companion, error: StartError) -> StartError {
 /// How a program ended, in words.
 fn ending(companion: &Companion) -> String {
     let how = match companion.exit() {
-        Some(CompanionExit::NotRun(why)) => return why,
+        Some(CompanionExit::NotRun(why) | CompanionExit::NotConfined(why)) => return why,
         Some(CompanionExit::Code(Some(code))) => format!("its program ended with exit code {code}"),
         Some(CompanionExit::Code(None)) => "its program was ended by force".to_owned(),
         None => "its program closed the connection".to_owned(),
@@ -431,7 +435,7 @@ fn ending(companion: &Companion) -> String {
 fn told(companion: &Companion) -> Option<String> {
     let words = companion.last_words();
     let from = words.char_indices().rev().nth(TOLD - 1).map_or(0, |(at, _)| at);
-    Some(words[from..].to_owned()).filter(|words| !words.is_empty())
+    Some(untrusted::visible(&words[from..])).filter(|words| !words.is_empty())
 }
 
 /// What a server can ask of us.

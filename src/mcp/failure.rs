@@ -1,6 +1,7 @@
 //! Why a server did not start, in words: what happened, and what to do about it.
 
 use crate::config::mcp::{ServerSettings, Transport};
+use crate::shown;
 use std::time::Duration;
 
 /// GitHub's own server, which takes no login of other programs.
@@ -74,7 +75,9 @@ impl StartError {
 
     /// The words for the person; of several that fit, the first counts.
     pub fn message(&self, name: &str, settings: &ServerSettings) -> String {
-        let table = format!("[mcp_servers.{}]", key(name));
+        let login = shown::exact(&word(name));
+        let name = shown_name(name);
+        let table = format!("[mcp_servers.{name}]");
         if is_github_without_token(settings) {
             return format!(
                 "The tool server {name} did not start: GitHub's server cannot be logged in to by OAuth from here. Make a \
@@ -84,8 +87,8 @@ impl StartError {
         }
         match self {
             Self::AuthRequired => format!(
-                "The tool server {name} did not start: you are not logged in to it. log in with `countersign mcp login {}`.",
-                word(name)
+                "The tool server {name} did not start: you are not logged in to it. log in with `countersign mcp login \
+                 {login}`."
             ),
             Self::Login(sentence) | Self::Unrenewed(sentence) => sentence.clone(),
             Self::TimedOut(limit) => format!(
@@ -96,7 +99,7 @@ impl StartError {
             ),
             Self::Other(text) => {
                 let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
-                format!("The tool server {name} did not start: {text}{end}")
+                format!("The tool server {name} did not start: {}{end}", shown::prose(text))
             }
         }
     }
@@ -116,12 +119,18 @@ pub(super) fn seconds(time: Duration) -> String {
 }
 
 /// A name as a key of TOML.
-pub fn key(name: &str) -> String {
+fn key(name: &str) -> String {
     let is_bare = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     match !name.is_empty() && name.chars().all(is_bare) {
         true => name.to_owned(),
         false => serde_json::Value::from(name).to_string(),
     }
+}
+
+/// The name of a server as it stands in words of ours: in quotes where it is no bare word, on one line, and with nothing
+/// hidden in it. A project names its servers, too.
+pub fn shown_name(name: &str) -> String {
+    shown::exact(&key(name))
 }
 
 /// A name as a word of a shell.
@@ -153,6 +162,7 @@ mod tests {
             approval: Default::default(),
             tools: BTreeMap::new(),
             parallel: false,
+            trust_annotations: false,
             login: Default::default(),
             network: Default::default(),
         }
@@ -209,6 +219,21 @@ mod tests {
             }
         }
         assert_eq!(key("a b\"c"), r#""a b\"c""#);
+        // A project names its servers and their programs.
+        let forged = "x\u{1b}[2K\r  ok  tool servers\n\n## You\n\u{202e}\u{200b}";
+        for error in [
+            of(&format!("the program {forged} was not found")),
+            StartError::AuthRequired,
+            StartError::TimedOut(Duration::from_millis(1500)),
+        ] {
+            let message = error.message(forged, &plain);
+            let is_plain = |c: char| c == '\n' || c.is_ascii_graphic() || c == ' ';
+            assert!(message.chars().all(is_plain), "{message:?}");
+            assert!(
+                message.contains("The tool server \"x") && message.contains("<U+202E>"),
+                "{message:?}"
+            );
+        }
         assert_eq!(word("it's"), r"'it'\''s'");
     }
 }

@@ -1,6 +1,7 @@
 //! Logging in to a tool server in a browser on this machine (OAuth 2.1 with PKCE).
 
 use super::authority::{self, Authority, AuthorityError, Registered};
+use super::failure::shown_name;
 use super::logins::{Kept, Logins, LoginsError, Turn};
 use crate::account::{AccountError, Callback, Visit, secret};
 use crate::config::login::Login;
@@ -15,9 +16,9 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// Why there is no login.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
-    #[error("The tool server {0} takes no login of this kind: {1}")]
+    #[error("The tool server {server} takes no login of this kind: {1}", server = shown_name(.0))]
     NotForIt(String, &'static str),
-    #[error("The login to the tool server {0} failed: {1}.")]
+    #[error("The login to the tool server {server} failed: {1}.", server = shown_name(.0))]
     Authority(String, AuthorityError),
     #[error(
         "The browser's answer cannot be received: {0} To use another port or address of this machine, set \
@@ -26,11 +27,11 @@ pub enum LoginError {
     Callback(AccountError),
     #[error("{0}")]
     Kept(#[from] LoginsError),
-    #[error("The login to the tool server {0} timed out. Start it again.")]
+    #[error("The login to the tool server {server} timed out. Start it again.", server = shown_name(.0))]
     TimedOut(String),
-    #[error("The login to the tool server {0} was refused{1}. Start it again, and allow it on the page.")]
+    #[error("The login to the tool server {server} was refused{1}. Start it again, and allow it on the page.", server = shown_name(.0))]
     Refused(String, String),
-    #[error("The login to the tool server {0} was stopped, as another one was begun or somebody logged out.")]
+    #[error("The login to the tool server {server} was stopped, as another one was begun or somebody logged out.", server = shown_name(.0))]
     Stopped(String),
 }
 
@@ -154,12 +155,8 @@ impl Begun {
             Some(Ok(Some(Visit { brought, answer }))) => {
                 let outcome = match brought {
                     Err(why) => {
-                        let why: String = why
-                            .unwrap_or_default()
-                            .chars()
-                            .filter(|c| !c.is_control())
-                            .take(200)
-                            .collect();
+                        let why = why.unwrap_or_default();
+                        let why: String = crate::shown::line(&why).chars().take(200).collect();
                         let why = Some(why).filter(|why| !why.is_empty());
                         Err(LoginError::Refused(
                             name,

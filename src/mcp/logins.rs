@@ -5,6 +5,8 @@
 //! stands in the home folder itself counts in its place, and is moved there with the first change.
 
 use super::authority::{self, Tokens};
+use super::failure::shown_name;
+use crate::config::leftovers;
 use crate::config::login::CredentialStore;
 use crate::config::network::Network;
 use crate::config::own_file::{FileError, OwnFile};
@@ -236,6 +238,11 @@ impl Logins {
             home: Some(home.to_owned()),
             ..Shared::default()
         }))
+    }
+
+    /// Where they are kept; nothing where that is nowhere.
+    pub(super) fn home(&self) -> Option<&Path> {
+        self.0.home.as_deref()
     }
 
     /// What is to be told of every token that is read or comes in.
@@ -477,6 +484,14 @@ impl Logins {
             (CredentialStore::Ephemeral, _) | (_, None) => return Ok(take(&mut self.memory())),
             (_, Some(home)) => home,
         };
+        for file in [home.join(FILE), home.join(PRIVATE).join(FILE)] {
+            // What a program that died has left of it is forgotten, too.
+            leftovers::sweep(&file).map_err(|(path, cause)| FileError::Io {
+                what: "removing what was left of a login",
+                path,
+                cause,
+            })?;
+        }
         // First, since it can be done whatever becomes of the keyring.
         let in_file = match is_it(&Self::read(home)?.logins) {
             true => Self::change_file(home, take)?,
@@ -554,10 +569,14 @@ impl Logins {
             Some(kept) if kept.is_due(now()) => kept,
             found => return Ok(found),
         };
-        let again = format!("log in again: `countersign mcp login {}`", super::failure::word(name));
+        let again = super::failure::word(name);
+        let again = format!("log in again: `countersign mcp login {}`", crate::shown::exact(&again));
         let Some(refresh) = kept.refresh_token.clone() else {
             return Err(NoToken {
-                text: format!("The login to the tool server {name} has run out; {again}."),
+                text: format!(
+                    "The login to the tool server {} has run out; {again}.",
+                    shown_name(name)
+                ),
                 passing: false,
             });
         };
@@ -570,7 +589,10 @@ impl Logins {
         fields.extend(kept.client_secret.as_deref().map(|secret| ("client_secret", secret)));
         let tokens = authority::tokens(network, &kept.token_endpoint, &fields).await;
         let tokens = tokens.map_err(|error| NoToken {
-            text: format!("The login to the tool server {name} was not renewed: {error}. Or {again}."),
+            text: format!(
+                "The login to the tool server {} was not renewed: {error}. Or {again}.",
+                shown_name(name)
+            ),
             passing: !error.ends_the_login(),
         })?;
         kept.take(tokens);

@@ -1,6 +1,7 @@
 //! What a server answered to a call, for the model: structured content where there is some, else the content blocks;
 //! images as images.
 
+use super::untrusted;
 use base64::Engine as _;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -32,12 +33,10 @@ pub fn outcome(result: &Value) -> Outcome {
     let content = result.get("content").and_then(Value::as_array).unwrap_or(&empty);
     let blocks: Vec<Value> = content.iter().map(|block| without_image(block, &mut images)).collect();
     let structured = result.get("structuredContent").filter(|value| !value.is_null());
-    let text = match structured {
-        Some(structured) => json_text(structured),
-        None => json_text(&blocks),
-    };
+    let mut shown = structured.cloned().unwrap_or_else(|| blocks.into());
+    untrusted::visible_in(&mut shown);
     Outcome {
-        text: cut(text, MOST_TEXT),
+        text: cut(json_text(&shown), MOST_TEXT),
         images,
         success,
     }
@@ -59,9 +58,10 @@ pub fn resource(result: &Value) -> Outcome {
             _ => part.clone(),
         }
     });
-    let parts: Vec<Value> = parts.collect();
+    let mut shown = json!({"contents": parts.collect::<Vec<Value>>()});
+    untrusted::visible_in(&mut shown);
     Outcome {
-        text: cut(json_text(&json!({"contents": parts})), MOST_TEXT),
+        text: cut(json_text(&shown), MOST_TEXT),
         images,
         success: true,
     }
@@ -139,6 +139,7 @@ pub fn cut(text: String, most: usize) -> String {
 
 /// A result of a size that can be shown and recorded: of what is too large, only how large it is.
 pub fn shown(mut result: Value) -> Value {
+    untrusted::visible_in(&mut result);
     let size = |value: &Value| json_text(value).len();
     if size(&result) <= MOST_SHOWN {
         return result;

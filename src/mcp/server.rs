@@ -2,13 +2,16 @@
 //! holds it.
 
 use super::connection::{Connection, RequestError};
-use super::failure::StartError;
+use super::failure::{StartError, shown_name};
 use super::launch::Launch;
 use super::logins::{Logins, NoToken, Token};
+use super::seen;
 use super::tool::ToolInfo;
 use crate::config::mcp::{ServerSettings, Transport};
 use crate::protocol::mcp::{McpAuthStatus, McpServerStatus};
 use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -18,6 +21,12 @@ use tokio_util::task::TaskTracker;
 
 /// Pages of a list that are asked for; a server that goes on for ever is stopped here.
 const MOST_PAGES: usize = 64;
+/// Cursors that are remembered as given by a server.
+const MOST_CURSORS: usize = 256;
+/// Until the tools are listed again of which a server says that they changed: at first, and at most for one that says so all the
+/// time.
+const FIRST_LIST: Duration = Duration::from_millis(50);
+const LONGEST_LIST: Duration = Duration::from_secs(30);
 /// Tools of one server.
 const MOST_TOOLS: usize = 512;
 /// A server that ran this long has made good for the times it failed.
@@ -68,6 +77,8 @@ struct Inner {
     failures: u32,
     /// Not to be started before.
     not_before: Option<Instant>,
+    /// Cursors that it gave last.
+    cursors: VecDeque<String>,
     ready_since: Option<Instant>,
 }
 
@@ -134,6 +145,13 @@ impl Server {
             .filter(|tool| self.settings.offers(&tool.name))
             .cloned()
             .collect()
+    }
+
+    /// A tool as the server describes it now, if it is offered.
+    pub fn tool(&self, name: &str) -> Option<Arc<ToolInfo>> {
+        let tools = self.inner().tools.clone();
+        let mut named = tools.iter().filter(|tool| tool.name == name);
+        named.find(|tool| self.settings.offers(&tool.name)).cloned()
     }
 
     /// Whether it said that it has resources.
@@ -210,11 +228,26 @@ impl Server {
         }
     }
 
+    /// Whether the files of its program are what they were when it was last started.
+    async fn check_files(&self) -> Result<(), StartError> {
+        let Some(home) = self.logins.home().map(Path::to_owned) else {
+            return Ok(());
+        };
+        let (name, launch) = (self.name.clone(), self.launch.clone());
+        let looked = tokio::task::spawn_blocking(move || seen::check(&home, &name, &launch));
+        let looked = looked
+            .await
+            .unwrap_or_else(|error| Err(format!("its files could not be looked at ({error})")));
+        looked.map_err(StartError::Other)
+    }
+
     async fn open(self: &Arc<Self>, generation: u64) {
         let limit = self.settings.startup_timeout;
         let mut held = None;
         let opening = async {
             let mut launch = self.launch.clone();
+            launch.check(&self.settings).map_err(StartError::Other)?;
+            self.check_files().await?;
             if let Launch::Http { token, .. } = &mut launch
                 && !self.settings.has_token()
             {
@@ -225,10 +258,18 @@ impl Server {
                 *token = held.as_ref().map(|held| held.text.clone());
             }
             let connection = Connection::open(&launch, limit).await?;
-            let tools = list_tools(&connection, limit).await.map_err(|error| match error {
-                RequestError::TimedOut(_) => StartError::TimedOut(limit),
-                other => StartError::of_text(format!("its tools cannot be listed: {other}"), limit),
-            })?;
+            // They may have become others while it started.
+            if let Err(changed) = self.check_files().await {
+                connection.close().await;
+                return Err(changed);
+            }
+            let trusted = self.settings.trust_annotations;
+            let tools = list_tools(&connection, limit, trusted)
+                .await
+                .map_err(|error| match error {
+                    RequestError::TimedOut(_) => StartError::TimedOut(limit),
+                    other => StartError::of_text(format!("its tools cannot be listed: {other}"), limit),
+                })?;
             Ok((connection, tools))
         };
         let opened = tokio::time::timeout(limit, opening).await;
@@ -253,12 +294,12 @@ impl Server {
                     connection.close().await;
                     return;
                 }
-                tracing::info!(server = %self.name, "a tool server is ready");
+                tracing::info!(server = %shown_name(&self.name), "a tool server is ready");
                 if let Some(runs_out) = held.as_ref().and_then(|held| held.runs_out) {
                     let used = held.map(|held| held.text);
                     tokio::spawn(renew(Arc::downgrade(self), generation, used, runs_out));
                 }
-                tokio::spawn(follow(Arc::downgrade(self), connection, self.settings.tool_timeout));
+                tokio::spawn(follow(Arc::downgrade(self), connection));
             }
             Err(error) => {
                 // The words may be the server's own, with whatever it says of its secrets: they are for the person.
@@ -278,7 +319,7 @@ impl Server {
                     inner.failed();
                     self.set(McpServerStatus::Failed, Some(message));
                 }
-                tracing::warn!(server = %self.name, kind = error.kind(), "a tool server did not start");
+                tracing::warn!(server = %shown_name(&self.name), kind = error.kind(), "a tool server did not start");
                 if matches!(error, StartError::Unrenewed(_)) {
                     tokio::spawn(renew(Arc::downgrade(self), generation, None, FIRST_RETRY));
                 }
@@ -291,22 +332,24 @@ impl Server {
         let mut tried = false;
         loop {
             let state = self.started().await;
-            if state.status == McpServerStatus::Ready
-                && let Some(connection) = self
-                    .inner()
-                    .connection
-                    .clone()
-                    .filter(|connection| connection.is_live())
-            {
-                return Ok(connection);
+            let held = self.inner().connection.clone();
+            match held {
+                Some(connection) if state.status == McpServerStatus::Ready => {
+                    if connection.is_live() {
+                        return Ok(connection);
+                    }
+                    // It is over, and nobody may have said so yet.
+                    self.lost(&connection, "the connection broke");
+                }
+                _ => {}
             }
             if self.end.is_cancelled() {
-                return Err(UseError::Stopped(self.name.clone()));
+                return Err(UseError::Stopped(shown_name(&self.name)));
             }
             if tried {
                 let problem = state
                     .problem
-                    .unwrap_or_else(|| format!("The tool server {} is not there.", self.name).into());
+                    .unwrap_or_else(|| format!("The tool server {} is not there.", shown_name(&self.name)).into());
                 return Err(UseError::NotThere(problem));
             }
             let (failures, pause) = {
@@ -318,16 +361,12 @@ impl Server {
             };
             if pause > PATIENCE {
                 return Err(UseError::LeftAlone {
-                    server: self.name.clone(),
+                    server: shown_name(&self.name),
                     failures,
                     wait: pause,
                 });
             }
             tokio::time::sleep(pause).await;
-            if state.status == McpServerStatus::Ready {
-                // Its connection is over, and nobody has said so yet.
-                self.lost(None, "the connection broke");
-            }
             self.start();
             tried = true;
         }
@@ -360,12 +399,11 @@ impl Server {
         self.start();
     }
 
-    /// A connection is over; `of` says which, where another may have come since.
-    fn lost(&self, of: Option<&Arc<Connection>>, why: &str) {
+    /// A connection is over. Whoever says so first counts; another may have come since.
+    fn lost(&self, of: &Arc<Connection>, why: &str) {
         {
             let mut inner = self.inner();
-            let is_other = |of| !inner.connection.as_ref().is_some_and(|now| Arc::ptr_eq(now, of));
-            if of.is_some_and(is_other) {
+            if !inner.connection.as_ref().is_some_and(|now| Arc::ptr_eq(now, of)) {
                 return;
             }
             inner.connection = None;
@@ -380,7 +418,7 @@ impl Server {
         }
         let message = format!(
             "The tool server {} was lost: {why}. It is started again when one of its tools is called.",
-            self.name
+            shown_name(&self.name)
         );
         let is_news = self.state.send_if_modified(|state| {
             let is_news = state.status == McpServerStatus::Ready;
@@ -393,7 +431,7 @@ impl Server {
             is_news
         });
         if is_news {
-            tracing::warn!(server = %self.name, "a tool server was lost");
+            tracing::warn!(server = %shown_name(&self.name), "a tool server was lost");
         }
     }
 
@@ -402,7 +440,7 @@ impl Server {
         let connection = self.connection().await?;
         let answer = connection.request(method, params, self.settings.tool_timeout).await;
         answer.map_err(|error| UseError::Failed {
-            server: self.name.clone(),
+            server: shown_name(&self.name),
             error,
         })
     }
@@ -418,7 +456,28 @@ impl Server {
             return Ok((Vec::new(), None));
         }
         let params = cursor.map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
-        Ok(read_page(self.request(method, params).await?, key))
+        let (page, next) = read_page(self.request(method, params).await?, key);
+        if let Some(next) = &next {
+            let mut inner = self.inner();
+            if inner.cursors.len() >= MOST_CURSORS {
+                inner.cursors.pop_front();
+            }
+            inner.cursors.push_back(next.clone());
+        }
+        Ok((page, next))
+    }
+
+    /// Whether it has given this cursor, which nobody else may make up: it is the server's to say what one means.
+    pub fn has_given(&self, cursor: &str) -> bool {
+        self.inner().cursors.iter().any(|given| given == cursor)
+    }
+
+    /// Whether it lists a resource under this URI.
+    pub async fn has_listed(self: &Arc<Self>, uri: &str) -> bool {
+        let listed = self.all("resources/list", "resources").await.unwrap_or_default();
+        listed
+            .iter()
+            .any(|one| one.get("uri").and_then(Value::as_str) == Some(uri))
     }
 
     /// All pages of a list.
@@ -515,19 +574,38 @@ async fn retire(connection: Arc<Connection>, end: CancellationToken) {
 }
 
 /// Stays with a connection to its end: brings its tools up to date, and says when it is lost.
-async fn follow(server: Weak<Server>, connection: Arc<Connection>, limit: Duration) {
+async fn follow(server: Weak<Server>, connection: Arc<Connection>) {
     let mut lost = std::pin::pin!(connection.lost());
+    let (mut pause, mut listed) = (FIRST_LIST, None::<Instant>);
     loop {
+        let changed = async {
+            connection.tools_changed().await;
+            // One that changes with each list would be listed without end.
+            let is_often = listed.is_some_and(|at| at.elapsed() < pause.saturating_mul(4));
+            pause = if is_often {
+                pause.saturating_mul(2).min(LONGEST_LIST)
+            } else {
+                FIRST_LIST
+            };
+            tokio::time::sleep(pause).await;
+        };
         tokio::select! {
             why = &mut lost => {
                 if let Some(server) = server.upgrade().filter(|server| !server.end.is_cancelled()) {
-                    server.lost(Some(&connection), &why);
+                    server.lost(&connection, &why);
                 }
                 return;
             }
-            () = connection.tools_changed() => {}
+            () = changed => {}
         }
-        match list_tools(&connection, limit).await {
+        listed = Some(Instant::now());
+        let Some((limit, trusted)) = server
+            .upgrade()
+            .map(|server| (server.settings.tool_timeout, server.settings.trust_annotations))
+        else {
+            return;
+        };
+        match list_tools(&connection, limit, trusted).await {
             Ok(tools) => {
                 if let Some(server) = server.upgrade() {
                     let mut inner = server.inner();
@@ -544,7 +622,12 @@ async fn follow(server: Weak<Server>, connection: Arc<Connection>, limit: Durati
     }
 }
 
-async fn list_tools(connection: &Connection, limit: Duration) -> Result<Vec<Arc<ToolInfo>>, RequestError> {
+/// The tools as the server lists them; its hints count where it is `trusted`.
+async fn list_tools(
+    connection: &Connection,
+    limit: Duration,
+    trusted: bool,
+) -> Result<Vec<Arc<ToolInfo>>, RequestError> {
     let (mut tools, mut cursor) = (Vec::<Arc<ToolInfo>>::new(), None::<String>);
     for _ in 0..MOST_PAGES {
         let params = cursor
@@ -560,10 +643,10 @@ async fn list_tools(connection: &Connection, limit: Duration) -> Result<Vec<Arc<
             if tools.len() >= MOST_TOOLS {
                 break;
             }
-            match ToolInfo::read(described) {
+            match ToolInfo::read(described, trusted) {
                 Some(tool) if tools.iter().all(|known| known.name != tool.name) => tools.push(Arc::new(tool)),
                 Some(_) => {}
-                None => tracing::warn!("a tool without a name was left out"),
+                None => tracing::warn!("a tool without a name, or with too much to say of itself, was left out"),
             }
         }
         if next.is_none() || next == cursor || tools.len() >= MOST_TOOLS {
@@ -582,4 +665,64 @@ fn read_page(mut answer: Value, key: &str) -> (Vec<Value>, Option<String>) {
         _ => Vec::new(),
     };
     (items, next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::Router;
+    use axum::body::Bytes;
+    use axum::http::StatusCode;
+    use axum::response::{IntoResponse as _, Response};
+    use std::collections::HashMap;
+
+    /// A service that greets, and has no tools.
+    async fn greets(body: Bytes) -> Response {
+        let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let result = match asked["method"].as_str() {
+            Some("initialize") => json!({
+                "protocolVersion": asked["params"]["protocolVersion"], "capabilities": {},
+                "serverInfo": {"name": "plain", "version": "1"},
+            }),
+            Some("tools/list") => json!({"tools": []}),
+            _ => return StatusCode::ACCEPTED.into_response(),
+        };
+        axum::Json(json!({"jsonrpc": "2.0", "id": asked["id"], "result": result})).into_response()
+    }
+
+    /// Whoever calls a tool may notice that the connection is over, and so does the one that stays with it.
+    #[tokio::test]
+    async fn a_connection_is_lost_once_whoever_says_so() {
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+        let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+        tokio::spawn(async move { axum::serve(listener, Router::new().fallback(greets)).await });
+        let values = json!({"mcp_servers": {"s": {"url": url}}});
+        let config = crate::config::mcp::for_tests(&values);
+        let settings = config["s"].clone();
+        let launch = Launch::Http {
+            url,
+            token: None,
+            headers: HashMap::new(),
+            network: settings.network.clone(),
+        };
+        let (tasks, end) = (TaskTracker::new(), CancellationToken::new());
+        let server = Server::new("s".to_owned(), settings, launch, tasks, end, Logins::default());
+        let server = Arc::new(server);
+        server.start();
+        let connection = server.connection().await.expect("a connection");
+        for _ in 0..3 {
+            server.lost(&connection, "it broke");
+            assert_eq!(server.inner().failures, 1);
+        }
+        assert_eq!(server.state().status, McpServerStatus::Lost);
+        // Another one came since.
+        let other = server.connection().await.expect("a connection");
+        server.lost(&connection, "it broke");
+        assert_eq!(
+            (server.inner().failures, server.state().status),
+            (1, McpServerStatus::Ready)
+        );
+        server.lost(&other, "it broke");
+        assert_eq!(server.inner().failures, 2);
+    }
 }

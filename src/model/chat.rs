@@ -3,6 +3,7 @@
 mod body;
 mod decoder;
 mod kept;
+mod thoughts;
 
 pub(super) use body::body;
 pub(super) use decoder::Decoder;

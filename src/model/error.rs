@@ -3,6 +3,7 @@
 //! Each kind answers two questions: is it worth another try ([`ErrorKind::transience`]), and what should the
 //! person do ([`ModelError::turn_error`]). Nothing outside reads message texts.
 
+use crate::model::failure::unless_said;
 use crate::protocol::model::RateLimits;
 use crate::protocol::turn::{ErrorAction, TurnError, TurnErrorKind};
 use std::sync::Arc;
@@ -301,6 +302,16 @@ impl ModelError {
 
     /// What happened, to what, and what to do next.
     pub fn message(&self) -> String {
+        self.message_for(true)
+    }
+
+    /// The same while the request is being sent again by itself: without the advice to do that.
+    pub fn message_of_retry(&self) -> String {
+        self.message_for(false)
+    }
+
+    fn message_for(&self, is_final: bool) -> String {
+        let again = if is_final { " Send the message again." } else { "" };
         let Endpoint { name, url } = &*self.endpoint;
         let said = |message: &str| match message.trim() {
             "" => ".".to_owned(),
@@ -363,7 +374,7 @@ impl ModelError {
                 format!("{name} cannot be reached at {url}: {} {advice}", sentence(reason))
             }
             ErrorKind::Broken { reason } => format!(
-                "The connection to {name} ({url}) broke before the answer began: {} Send the message again.",
+                "The connection to {name} ({url}) broke before the answer began: {}{again}",
                 sentence(reason)
             ),
             ErrorKind::Http {
@@ -381,8 +392,9 @@ impl ModelError {
                     _ => "Check the provider's entry in config.toml.",
                 };
                 format!(
-                    "{name} ({url}) answered with status {status}{} {advice}{}",
+                    "{name} ({url}) answered with status {status}{}{}{}",
                     said(message),
+                    unless_said(message, advice),
                     id(request_id)
                 )
             }
@@ -448,12 +460,14 @@ impl ModelError {
                     None => "Try again in a minute.".to_owned(),
                 };
                 format!(
-                    "{name} ({url}) takes no more requests for now{} {advice}",
-                    said(message)
+                    "{name} ({url}) takes no more requests for now{}{}",
+                    said(message),
+                    unless_said(message, &advice)
                 )
             }
             ErrorKind::Overloaded { message, .. } => {
-                format!("{name} ({url}) is overloaded{} Try again in a while.", said(message))
+                let advice = unless_said(message, "Try again in a while.");
+                format!("{name} ({url}) is overloaded{}{advice}", said(message))
             }
             ErrorKind::BadRequest {
                 message, request_id, ..
@@ -466,8 +480,9 @@ impl ModelError {
             ErrorKind::Failed { code, message, .. } => {
                 let code = code.as_deref().map(|code| format!(" ({code})")).unwrap_or_default();
                 format!(
-                    "{name} ({url}) reported a failure in the middle of its answer{code}{} Try again.",
-                    said(message)
+                    "{name} ({url}) reported a failure in the middle of its answer{code}{}{}",
+                    said(message),
+                    unless_said(message, "Try again.")
                 )
             }
             ErrorKind::Incomplete { reason } => {
@@ -481,12 +496,15 @@ impl ModelError {
             }
             ErrorKind::StreamEnded { reason } => {
                 let reason = reason.as_deref().map(said).unwrap_or_else(|| ".".to_owned());
-                format!("The answer of {name} ({url}) broke off before it was complete{reason} Send the message again.")
+                format!("The answer of {name} ({url}) broke off before it was complete{reason}{again}")
             }
-            ErrorKind::Idle { limit } => format!(
-                "{name} ({url}) said nothing for {} s. Send the message again, or raise `stream_idle_timeout_ms`.",
-                limit.as_secs_f64()
-            ),
+            ErrorKind::Idle { limit } => {
+                let advice = match is_final {
+                    true => " Send the message again, or raise `stream_idle_timeout_ms`.",
+                    false => "",
+                };
+                format!("{name} ({url}) said nothing for {} s.{advice}", limit.as_secs_f64())
+            }
             ErrorKind::Protocol { reason } => format!(
                 "The answer of {name} ({url}) cannot be understood: {} Check `base_url` and `wire_api` of the provider.",
                 sentence(reason)
@@ -526,6 +544,27 @@ mod tests {
             url: "https://acme.example/v1".into(),
         };
         ModelError::new(kind, &Arc::new(endpoint))
+    }
+
+    #[test]
+    fn nobody_is_asked_to_do_what_is_being_done() {
+        for kind in [
+            ErrorKind::Broken {
+                reason: "it is so".into(),
+            },
+            ErrorKind::StreamEnded { reason: None },
+            ErrorKind::Idle {
+                limit: std::time::Duration::from_secs(1),
+            },
+        ] {
+            let error = error(kind);
+            let (last, retry) = (error.message(), error.message_of_retry());
+            assert!(
+                last.contains("Send the message again") && last.starts_with(&retry),
+                "{last}"
+            );
+            assert!(!retry.contains("again") && retry.ends_with('.'), "{retry}");
+        }
     }
 
     #[test]

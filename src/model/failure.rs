@@ -292,23 +292,24 @@ impl Report {
                 "usage_not_included" => ErrorKind::UsageNotIncluded { status, message },
                 // One request is more than may be sent in a minute: no time to wait is long enough.
                 _ if status == Some(413) => continue,
-                "rate_limit_exceeded"
-                | "rate_limit_error"
-                | "slow_down"
-                | "too_many_requests"
-                | "resource_exhausted"
-                | "429" => ErrorKind::RateLimited {
-                    status,
-                    message,
-                    retry_after,
-                },
-                "server_is_overloaded" | "overloaded_error" | "overloaded" | "engine_overloaded" | "503" | "529" => {
-                    ErrorKind::Overloaded {
+                "rate_limit_exceeded" | "rate_limit_error" | "too_many_requests" | "resource_exhausted" | "429" => {
+                    ErrorKind::RateLimited {
                         status,
                         message,
                         retry_after,
                     }
                 }
+                "server_is_overloaded"
+                | "slow_down"
+                | "overloaded_error"
+                | "overloaded"
+                | "engine_overloaded"
+                | "503"
+                | "529" => ErrorKind::Overloaded {
+                    status,
+                    message,
+                    retry_after,
+                },
                 // On Azure a model is a deployment.
                 "model_not_found" | "deploymentnotfound" => ErrorKind::ModelNotFound {
                     status,
@@ -458,6 +459,23 @@ fn without_password(address: &str) -> String {
     }
 }
 
+/// Our advice to try again, with a blank before it; nothing where the provider's own message gives it already, no less exactly
+/// and for no shorter time.
+pub(super) fn unless_said(message: &str, advice: &str) -> String {
+    static ADVICE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?i)\b(?:try again|please retry|retry (?:in|after|later|your|the|this)|please wait|wait (?:for|an?|until|before|\d))\b")
+            .expect("a valid pattern")
+    });
+    let says = |text: &str| ADVICE.is_match(text);
+    // We give whole seconds.
+    let seconds = |text: &str| delay_from_text(text).map(|delay| delay.as_secs_f64().ceil());
+    let covers_time = seconds(advice).is_none_or(|ours| seconds(message).is_some_and(|theirs| theirs >= ours));
+    match says(advice) && says(message) && covers_time {
+        true => String::new(),
+        false => format!(" {advice}"),
+    }
+}
+
 /// `try again in 1.5s`, `retry after 20 seconds`, `try again in 6m0s`.
 fn delay_from_text(text: &str) -> Option<Duration> {
     static PHRASE: LazyLock<Regex> = LazyLock::new(|| {
@@ -537,6 +555,35 @@ mod tests {
             .next()
             .unwrap_or_default()
             .to_owned()
+    }
+
+    #[test]
+    fn what_the_provider_advises_is_not_advised_twice() {
+        for (message, advice, expected) in [
+            ("Rate limit. Please try again in 28ms.", "Try again in 1 s.", ""),
+            ("Please retry after 20 seconds", "Try again in 20 s.", ""),
+            ("Please try again later.", "Try again in a minute.", ""),
+            ("We are busy, wait a moment.", "Try again in a while.", ""),
+            // It says when, and they do not, or too early.
+            (
+                "Please try again in 20 seconds.",
+                "Try again in 300 s.",
+                " Try again in 300 s.",
+            ),
+            ("Please wait 5m before you ask.", "Try again in 300 s.", ""),
+            (
+                "The wait queue is full.",
+                "Try again in a while.",
+                " Try again in a while.",
+            ),
+            ("This is not retryable.", "Try again.", " Try again."),
+            ("Please try again later.", "Try again in 7 s.", " Try again in 7 s."),
+            ("Too many requests.", "Try again in 7 s.", " Try again in 7 s."),
+            ("", "Try again.", " Try again."),
+            ("Please try again.", "Check `base_url`.", " Check `base_url`."),
+        ] {
+            assert_eq!(unless_said(message, advice), expected, "{message} {advice}");
+        }
     }
 
     #[test]
@@ -737,7 +784,7 @@ mod tests {
             ("invalid_prompt", "BadRequest", Transience::Final),
             ("server_is_overloaded", "Overloaded", Transience::Stream),
             ("rate_limit_exceeded", "RateLimited", Transience::Stream),
-            ("slow_down", "RateLimited", Transience::Stream),
+            ("slow_down", "Overloaded", Transience::Stream),
             ("402", "Quota", Transience::Final),
             ("400", "BadRequest", Transience::Final),
             ("502", "Failed", Transience::Stream),
@@ -819,6 +866,7 @@ mod tests {
             ("Please retry in 12.3s.", Some(12_300)),
             ("please wait 2 minutes", Some(120_000)),
             ("try again later", None),
+            ("Try again in 1 s.", Some(1000)),
             ("try again in 5 apples", None),
             ("Limit 30000, used 29000", None),
         ];

@@ -80,7 +80,52 @@ pub fn talks(model: &str) -> bool {
     !["embed", "rerank", "whisper"].iter().any(|word| model.contains(word))
 }
 
+/// The first user number of people; those below are the system's, which run servers as services.
+const FIRST_PERSON: u32 = 1000;
+
+/// Whether another person of this machine listens at a port of it: who did would get what is said, and answer it.
+#[cfg(target_os = "linux")]
+async fn is_strangers(port: u16) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    let tables = tokio::task::spawn_blocking(|| {
+        ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| std::fs::read_to_string(table).unwrap_or_default())
+    });
+    let tables = tables.await.unwrap_or_default();
+    let mut users = tables.iter().flat_map(|table| listeners(table, port));
+    users.any(|user| user != own && user >= FIRST_PERSON)
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn is_strangers(_port: u16) -> bool {
+    false
+}
+
+/// Who listens at a port, by a table of the kernel's (`proc_net_tcp`).
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+fn listeners(table: &str, port: u16) -> impl Iterator<Item = u32> {
+    const LISTENS: &str = "0A";
+    let port = format!(":{port:04X}");
+    table.lines().skip(1).filter_map(move |line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let is_it = fields.get(1)?.ends_with(&port) && *fields.get(3)? == LISTENS;
+        is_it.then(|| fields.get(7)?.parse().ok())?
+    })
+}
+
 async fn ask(candidate: &Candidate, limit: Duration) -> Option<Found> {
+    let port = url::Url::parse(&candidate.base_url)
+        .ok()
+        .and_then(|address| address.port());
+    if let Some(port) = port
+        && is_strangers(port).await
+    {
+        tracing::warn!(
+            port,
+            name = candidate.name,
+            "a server of another user is not taken for the model"
+        );
+        return None;
+    }
     let provider = Provider {
         name: candidate.name.clone(),
         base_url: candidate.base_url.clone(),
@@ -101,4 +146,21 @@ async fn ask(candidate: &Candidate, limit: Duration) -> Option<Found> {
         model,
         models,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_listens_is_read_from_the_kernels_table() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n   \
+                     0: 0100007F:2CAA 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1001        0 5 1\n   \
+                     1: 0100007F:2CAA 0100007F:D2F0 01 00000000:00000000 00:00000000 00000000  1002        0 6 1\n   \
+                     2: 00000000:04D2 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 7 1\nodd\n";
+        assert_eq!(listeners(table, 11434).collect::<Vec<_>>(), [1001]);
+        assert_eq!(listeners(table, 1234).collect::<Vec<_>>(), [0]);
+        assert_eq!(listeners(table, 8080).count(), 0);
+        assert_eq!(listeners("", 8080).count(), 0);
+    }
 }

@@ -35,7 +35,7 @@ pub(super) fn kind(error: &reqwest::Error, proxy: Option<&str>) -> ErrorKind {
             Some(words) if is_refused(&words) => {
                 return ErrorKind::Proxy {
                     reason: format!("the proxy {proxy} refuses to connect to it"),
-                    advice: format!("Ask whoever runs the proxy to allow the address. {PROXY_ADVICE}"),
+                    advice: format!("Ask the administrator of the proxy to allow the address. {PROXY_ADVICE}"),
                 };
             }
             _ if error.is_connect() => {
@@ -172,7 +172,7 @@ fn tls(error: &reqwest::Error) -> Option<(String, String)> {
         ),
         other => (
             format!("no encrypted connection came about ({other})"),
-            "Check `base_url`; if a proxy looks into encrypted connections, ask whoever runs it.",
+            "Check `base_url`; if a proxy inspects encrypted connections, ask its administrator.",
         ),
     };
     Some((reason, advice.to_owned()))
@@ -181,7 +181,7 @@ fn tls(error: &reqwest::Error) -> Option<(String, String)> {
 fn certificate(problem: &CertificateError) -> (String, &'static str) {
     const UNKNOWN: &str = "If your company's proxy or a server of your own signs it, name the certificate of its \
                            authority (PEM) in `network.ca_certificates` of config.toml, or in SSL_CERT_FILE.";
-    const DATE: &str = "Check the date of this machine; if it is right, whoever runs the server has to renew the \
+    const DATE: &str = "Check the date of this machine; if it is right, the administrator of the server has to renew the \
                         certificate.";
     let unknown = || "nobody whom this machine trusts vouches for its certificate".to_owned();
     match problem {
@@ -207,12 +207,12 @@ fn certificate(problem: &CertificateError) -> (String, &'static str) {
         // A certificate that vouches for itself and calls itself an authority.
         other if format!("{other:?}").contains("CaUsedAsEndEntity") => (unknown(), UNKNOWN),
         CertificateError::Revoked => (
-            "its certificate has been taken back".to_owned(),
-            "Ask whoever runs the server; do not send it anything until then.",
+            "its certificate has been revoked".to_owned(),
+            "Ask the administrator of the server; do not send it anything until then.",
         ),
         other => (
             format!("its certificate cannot be accepted ({other:?})"),
-            "Ask whoever runs the server, or the proxy in front of it.",
+            "Ask the administrator of the server, or of the proxy in front of it.",
         ),
     }
 }

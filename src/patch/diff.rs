@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use std::hash::Hash;
 use std::ops::Range;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 /// The ranges in which two sequences of lines differ, in order, with at least one equal line between them.
 pub(super) fn changed(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
@@ -23,17 +22,99 @@ pub(super) fn changed(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<us
     };
     let old: Vec<u32> = old.iter().map(|line| number(*line)).collect();
     let new: Vec<u32> = new.iter().map(|line| number(*line)).collect();
-    differing(&old, &new, same_start, None)
+    differing(&old, &new, same_start)
 }
 
-/// The same for lines that have numbers already. Where it would take longer than `limit`, ranges are larger than need be.
-pub(crate) fn changed_numbers(old: &[u64], new: &[u64], limit: Duration) -> Vec<(Range<usize>, Range<usize>)> {
+/// Most lines of both texts together that are compared at once where the work is bounded.
+const MOST_AT_ONCE: usize = 4000;
+/// Most work of one comparison, in squares of such numbers of lines.
+const MOST_WORK: usize = 4 * MOST_AT_ONCE * MOST_AT_ONCE;
+
+/// The same for lines that have numbers already, with bounded work. Where that does not do, ranges are larger than need be.
+/// What comes out depends on the texts alone: not on how busy the machine is, since it decides whether a change was made.
+pub(crate) fn changed_numbers(old: &[u64], new: &[u64]) -> Vec<(Range<usize>, Range<usize>)> {
     let (same_start, same_end) = common(old, new);
     let (old, new) = (
         &old[same_start..old.len() - same_end],
         &new[same_start..new.len() - same_end],
     );
-    differing(old, new, same_start, Some(Instant::now() + limit))
+    if old.len() + new.len() <= MOST_AT_ONCE {
+        return differing(old, new, same_start);
+    }
+    let mut work = MOST_WORK;
+    let mut found: Vec<(Range<usize>, Range<usize>)> = Vec::new();
+    let mut at = (0, 0);
+    let ends = std::iter::once((old.len(), new.len()));
+    for (old_at, new_at) in anchors(old, new).into_iter().chain(ends) {
+        let (between_old, between_new) = (&old[at.0..old_at], &new[at.1..new_at]);
+        let (start, end) = common(between_old, between_new);
+        let inner = |range: &[u64]| range.len() - start - end;
+        let size = inner(between_old) + inner(between_new);
+        let (from_old, from_new) = (at.0 + start, at.1 + start);
+        let (to_old, to_new) = (old_at - end, new_at - end);
+        let affordable = size <= MOST_AT_ONCE && size * size <= work;
+        let ranges: Vec<(Range<usize>, Range<usize>)> = if affordable {
+            work -= size * size;
+            let ranges = differing(&old[from_old..to_old], &new[from_new..to_new], 0);
+            let shift = |range: Range<usize>, by: usize| range.start + by..range.end + by;
+            let shifted = |(a, b): (Range<usize>, Range<usize>)| (shift(a, from_old), shift(b, from_new));
+            ranges.into_iter().map(shifted).collect()
+        } else {
+            vec![(from_old..to_old, from_new..to_new)]
+        };
+        for (a, b) in ranges.into_iter().filter(|(a, b)| !(a.is_empty() && b.is_empty())) {
+            match found.last_mut() {
+                Some(last) if last.0.end == a.start && last.1.end == b.start => {
+                    last.0.end = a.end;
+                    last.1.end = b.end;
+                }
+                _ => found.push((a, b)),
+            }
+        }
+        at = (old_at, new_at);
+    }
+    let down = |range: Range<usize>| same_start + range.start..same_start + range.end;
+    found.into_iter().map(|(a, b)| (down(a), down(b))).collect()
+}
+
+/// The longest run of lines that stand once in either text and in the same order in both: places in the old, in the new.
+fn anchors(old: &[u64], new: &[u64]) -> Vec<(usize, usize)> {
+    #[derive(Default)]
+    struct Seen {
+        old: (usize, usize),
+        new: (usize, usize),
+    }
+    let mut lines: HashMap<u64, Seen> = HashMap::new();
+    for (at, line) in old.iter().enumerate() {
+        let seen = &mut lines.entry(*line).or_default().old;
+        *seen = (seen.0 + 1, at);
+    }
+    for (at, line) in new.iter().enumerate() {
+        if let Some(seen) = lines.get_mut(line) {
+            seen.new = (seen.new.0 + 1, at);
+        }
+    }
+    let once = |line: &u64| {
+        let seen = &lines[line];
+        (seen.old.0 == 1 && seen.new.0 == 1).then_some((seen.old.1, seen.new.1))
+    };
+    let pairs: Vec<(usize, usize)> = old.iter().filter_map(once).collect();
+    // The longest increasing run of places in the new text, by patience: each pile's top, and what lay below each card.
+    let mut tops: Vec<usize> = Vec::new();
+    let mut below: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
+    for (card, (_, place)) in pairs.iter().enumerate() {
+        let pile = tops.partition_point(|top| pairs[*top].1 < *place);
+        below.push(pile.checked_sub(1).map(|left| tops[left]));
+        match tops.get_mut(pile) {
+            Some(top) => *top = card,
+            None => tops.push(card),
+        }
+    }
+    let mut run: Vec<(usize, usize)> = std::iter::successors(tops.last().copied(), |card| below[*card])
+        .map(|card| pairs[card])
+        .collect();
+    run.reverse();
+    run
 }
 
 /// How many lines are the same at the start, and how many of the rest at the end.
@@ -51,12 +132,7 @@ fn common<T: PartialEq>(old: &[T], new: &[T]) -> (usize, usize) {
 
 /// The ranges in which two sequences differ that have neither their first nor their last line in common; `above` lines
 /// stand above both.
-fn differing<T: Eq + Hash>(
-    old: &[T],
-    new: &[T],
-    above: usize,
-    deadline: Option<Instant>,
-) -> Vec<(Range<usize>, Range<usize>)> {
+fn differing<T: Eq + Hash>(old: &[T], new: &[T], above: usize) -> Vec<(Range<usize>, Range<usize>)> {
     let shift = |range: Range<usize>| above + range.start..above + range.end;
     if old.is_empty() && new.is_empty() {
         return Vec::new();
@@ -65,7 +141,7 @@ fn differing<T: Eq + Hash>(
         return vec![(shift(0..old.len()), shift(0..new.len()))];
     }
     let mut found: Vec<(Range<usize>, Range<usize>)> = Vec::new();
-    for op in similar::capture_diff_slices_deadline(Algorithm::Myers, old, new, deadline) {
+    for op in similar::capture_diff_slices(Algorithm::Myers, old, new) {
         let (tag, old, new) = op.as_tag_tuple();
         if tag == DiffTag::Equal {
             continue;
@@ -84,11 +160,11 @@ fn differing<T: Eq + Hash>(
 
 /// As [`changed_numbers`], found from the end backwards: where the text repeats itself the two may differ, and neither is
 /// sure.
-pub(super) fn changed_backwards(old: &[u64], new: &[u64], limit: Duration) -> Vec<(Range<usize>, Range<usize>)> {
+pub(super) fn changed_backwards(old: &[u64], new: &[u64]) -> Vec<(Range<usize>, Range<usize>)> {
     let old_reversed: Vec<u64> = old.iter().rev().copied().collect();
     let new_reversed: Vec<u64> = new.iter().rev().copied().collect();
     let turned = |range: Range<usize>, length: usize| length - range.end..length - range.start;
-    let mut found: Vec<_> = changed_numbers(&old_reversed, &new_reversed, limit)
+    let mut found: Vec<_> = changed_numbers(&old_reversed, &new_reversed)
         .into_iter()
         .map(|(before, after)| (turned(before, old.len()), turned(after, new.len())))
         .collect();
@@ -386,6 +462,43 @@ mod tests {
             let first = |text: &str| text[start..].split_inclusive('\n').next().map(str::to_owned);
             let whole = first(&old).filter(|line| line.ends_with('\n') && start < old_end && start < new_end);
             prop_assert!(whole.is_none() || whole != first(&new));
+        }
+    }
+
+    /// The ranges lead from the one to the other, are in order and apart, and small where anything holds the texts together.
+    #[test]
+    fn large_texts_are_compared_with_bounded_work() {
+        let lines = |seed: u64, rewritten: &dyn Fn(usize) -> bool| -> Vec<u64> {
+            let line = |at: usize| match at {
+                at if rewritten(at) => seed + at as u64,
+                // Some lines stand in many places.
+                at if at % 5 == 0 => 7,
+                at => 1_000_000 + at as u64,
+            };
+            (0..30_000).map(line).collect()
+        };
+        let old = lines(2_000_000, &|_| false);
+        let in_parts = lines(3_000_000, &|at| at % 1000 < 300);
+        let all_but_few = lines(4_000_000, &|at| at % 10_000 != 5001);
+        let shorter: Vec<u64> = in_parts.iter().copied().filter(|line| line % 3 != 0).collect();
+        for (new, most) in [(&in_parts, 30), (&all_but_few, 4), (&shorter, 30_000), (&old, 0)] {
+            let found = changed_numbers(&old, new);
+            assert!(found.len() <= most, "{} ranges", found.len());
+            let mut made = Vec::new();
+            let mut at = 0;
+            for (before, after) in &found {
+                assert!(
+                    before.start >= at && (at == 0 || before.start > at),
+                    "{before:?} after {at}"
+                );
+                made.extend_from_slice(&old[at..before.start]);
+                assert_eq!(made.len(), after.start);
+                made.extend_from_slice(&new[after.clone()]);
+                at = before.end;
+            }
+            made.extend_from_slice(&old[at..]);
+            assert!(made == *new, "{} lines are others", made.len());
+            assert_eq!(found, changed_numbers(&old, new), "the same whenever it is asked");
         }
     }
 

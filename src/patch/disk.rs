@@ -41,6 +41,7 @@ mod system;
 pub use journal::{JournalLock, hold_journal, journal_folder, journal_path, mark_committed};
 pub use recover::{Did, Recovery, leftovers, orphan_roots, recover, recover_one, settle};
 
+use super::files::Whole;
 use super::plan::FilePlan;
 use crate::protocol::item::FileChangeKind;
 use check::Target;
@@ -116,6 +117,8 @@ pub enum DiskChange {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<u32>,
     },
+    /// The file or link itself shall have a new name, where nothing is yet, as it is. `expect` is about `from`.
+    Rename { from: PathBuf, to: PathBuf, expect: Expect },
     /// The path shall hold exactly this, whatever bytes they are, in place of the file or link that is there: what a
     /// snapshot kept. Folders on the way are made.
     Place {
@@ -123,6 +126,20 @@ pub enum DiskChange {
         content: Content,
         expect: Expect,
     },
+}
+
+impl DiskChange {
+    /// Every path that it writes or removes.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        let (path, from) = match self {
+            Self::Write { path, .. }
+            | Self::Edit { path, .. }
+            | Self::Remove { path, .. }
+            | Self::Place { path, .. } => (path, None),
+            Self::Move { from, to, .. } | Self::Rename { from, to, .. } => (to, Some(from)),
+        };
+        [Some(path), from].into_iter().flatten().map(PathBuf::as_path)
+    }
 }
 
 /// What [`DiskChange::Place`] puts at a path.
@@ -133,7 +150,10 @@ pub enum Content {
     /// `0o7777`). It has at most [`MAX_PLACED_BYTES`].
     File { from: PathBuf, mode: u32 },
     /// A symbolic link with this target, which may lead anywhere: nothing is written through it.
-    Link { target: PathBuf },
+    Link {
+        #[serde(with = "super::any_path")]
+        target: PathBuf,
+    },
 }
 
 /// The largest file that a transaction places, replaces or removes, in bytes.
@@ -148,9 +168,13 @@ impl DiskChange {
             kind,
             before,
             after,
+            whole,
             mode,
             ..
         } = file;
+        if let Some(whole) = whole {
+            return Self::as_it_is(path, &kind, Expect::whole(&whole));
+        }
         let expect = Expect::text(before.as_deref());
         match (after, kind) {
             (None, _) => Self::Remove { path, expect },
@@ -169,6 +193,18 @@ impl DiskChange {
             },
         }
     }
+
+    /// The change of what is deleted or, by its kind, moved as it is.
+    pub fn as_it_is(path: PathBuf, kind: &FileChangeKind, expect: Expect) -> Self {
+        match kind {
+            FileChangeKind::Update { move_path: Some(to) } => Self::Rename {
+                from: path,
+                to: to.clone(),
+                expect,
+            },
+            _ => Self::Remove { path, expect },
+        }
+    }
 }
 
 /// What must be at a path before the change; anything else means that somebody was faster.
@@ -184,8 +220,8 @@ pub enum Expect {
     Text {
         text: Arc<str>,
     },
-    /// A symbolic link with this target. It is replaced or removed itself and never followed; it cannot be edited or
-    /// moved.
+    /// A symbolic link with this target. It is replaced, renamed or removed itself and never followed; it cannot be
+    /// edited.
     Link {
         target: PathBuf,
     },
@@ -196,8 +232,13 @@ pub enum Expect {
 #[serde(tag = "type", rename_all = "camelCase")]
 enum Told {
     Absent,
-    Content { sha256: String },
-    Link { target: PathBuf },
+    Content {
+        sha256: String,
+    },
+    Link {
+        #[serde(with = "super::any_path")]
+        target: PathBuf,
+    },
 }
 
 impl From<Expect> for Told {
@@ -234,6 +275,14 @@ impl Expect {
     /// The same for a transaction that this process carries out itself.
     pub fn text(text: Option<&str>) -> Self {
         text.map_or(Self::Absent, |text| Self::Text { text: text.into() })
+    }
+
+    /// What is deleted or moved as it is.
+    pub fn whole(whole: &Whole) -> Self {
+        match whole {
+            Whole::Bytes { sha256, .. } => Self::Content { sha256: sha256.clone() },
+            Whole::Link { target } => Self::Link { target: target.clone() },
+        }
     }
 
     /// Whether a regular file with this text is what is expected.

@@ -5,10 +5,11 @@
 
 pub mod error;
 
-use super::files::{Files, absolute};
+use super::files::{Files, ReadError, Whole, absolute};
 use super::hunk::{PlannedHunk, hunks, hunks_within, with_hunks};
 use super::lines::{BOM, Lines};
 use super::parse::{Chunk, Language, LineKind, Patch, Section};
+use super::turn_diff::{Body, Side, one_file};
 use super::update::update;
 use crate::protocol::item::FileChangeKind;
 use error::PlanError;
@@ -31,10 +32,13 @@ pub struct FilePlan {
     /// Absolute and lexically clean; for a move, where the file is now.
     pub path: PathBuf,
     pub kind: FileChangeKind,
-    /// The text now; `None` for a new file.
+    /// The text now; `None` for a new file, and for one that is deleted or moved as it is.
     pub before: Option<String>,
-    /// The text if every hunk is taken; `None` for a deleted file.
+    /// The text if every hunk is taken; `None` for a deleted file, and for one that is moved as it is.
     pub after: Option<String>,
+    /// What is deleted or moved as it is, since it is no text: other bytes, or a link itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Whole>,
     /// Empty only if nothing changes. A file that is made, deleted, or moved or given another mode as it is, has
     /// exactly one, even if that changes no line.
     pub hunks: Vec<PlannedHunk>,
@@ -86,6 +90,24 @@ impl FilePlan {
 
     /// The difference in the way of `git diff`.
     pub fn unified_diff(&self, relative_to: &Path) -> String {
+        if let Some(whole) = &self.whole {
+            let body = match whole {
+                Whole::Bytes { sha256, size, .. } => Body::Bytes {
+                    key: sha256.clone(),
+                    size: *size,
+                },
+                Whole::Link { target } => Body::Link(target.clone()),
+            };
+            let side = Side { mode: None, body };
+            let to = self.move_to();
+            return one_file(
+                &self.path,
+                to.unwrap_or(&self.path),
+                relative_to,
+                Some(&side),
+                to.map(|_| &side),
+            );
+        }
         super::diff::Shown {
             path: &self.path,
             before: self.before.as_deref(),
@@ -192,7 +214,7 @@ struct Board<'f> {
 /// One name in the tree.
 struct Entry {
     path: PathBuf,
-    original: Option<Rc<String>>,
+    original: Option<Held>,
     now: State,
     /// As it was before the step with this number, if that has changed it.
     base: Option<(usize, State)>,
@@ -203,24 +225,53 @@ struct Entry {
     steps: usize,
 }
 
+/// What a name stands for.
+#[derive(Clone)]
+enum Held {
+    Text(Rc<String>),
+    /// Not to be changed, only deleted or moved.
+    Whole(Rc<Whole>),
+}
+
+impl Held {
+    fn text(self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(Rc::unwrap_or_clone(text)),
+            Self::Whole(_) => None,
+        }
+    }
+
+    fn whole(&self) -> Option<&Rc<Whole>> {
+        match self {
+            Self::Text(_) => None,
+            Self::Whole(whole) => Some(whole),
+        }
+    }
+}
+
 /// What is under a name.
 #[derive(Clone, Default)]
 struct State {
     /// The original itself as long as no section has changed it.
-    text: Option<Rc<String>>,
+    held: Option<Held>,
     /// Where the file now here was in the snapshot, if elsewhere.
     moved_from: Option<usize>,
     executable: Option<bool>,
 }
 
+impl State {
+    fn whole(&self) -> Option<&Rc<Whole>> {
+        self.held.as_ref().and_then(Held::whole)
+    }
+}
+
 impl Entry {
-    fn new(path: PathBuf, text: Option<String>) -> Self {
-        let text = text.map(Rc::new);
+    fn new(path: PathBuf, held: Option<Held>) -> Self {
         Self {
             path,
-            original: text.clone(),
+            original: held.clone(),
             now: State {
-                text,
+                held,
                 ..State::default()
             },
             base: None,
@@ -312,12 +363,13 @@ impl Board<'_> {
                     Err(PlanError::Missing { .. }) if makes_a_file(chunks) => self.entry(absolute(self.cwd, path))?,
                     found => found?,
                 };
-                let (text, replaced) = self.updated(index, &self.entries[index].now.text.clone(), chunks)?;
+                let text = self.text_of(index, &self.entries[index].now)?;
+                let (text, replaced) = self.updated(index, text.as_ref(), chunks)?;
                 let step = self.step;
                 let entry = &mut self.entries[index];
                 entry.change(step);
                 entry.replaced = replaced.filter(|_| entry.steps == 1 && entry.original.is_some());
-                entry.now.text = Some(text);
+                entry.now.held = Some(Held::Text(text));
                 entry.now.executable = executable.or(entry.now.executable);
                 Ok(())
             }
@@ -337,16 +389,38 @@ impl Board<'_> {
         }
     }
 
+    /// What is to be changed as text.
+    fn text_of(&self, index: usize, state: &State) -> Result<Option<Rc<String>>, PlanError> {
+        match &state.held {
+            None => Ok(None),
+            Some(Held::Text(text)) => Ok(Some(text.clone())),
+            Some(Held::Whole(whole)) => Err(self.no_text(index, whole)),
+        }
+    }
+
+    /// What is there is no text; why not, in full.
+    fn no_text(&self, index: usize, whole: &Whole) -> PlanError {
+        let path = self.entries[index].path.clone();
+        match self.files.read(&path) {
+            Err(source) => PlanError::Read { path, source },
+            // It is elsewhere by now, for this patch.
+            Ok(_) => PlanError::AsItIs {
+                path,
+                whole: whole.clone(),
+            },
+        }
+    }
+
     /// The text with the chunks, and what they replaced.
     fn updated(
         &self,
         index: usize,
-        text: &Option<Rc<String>>,
+        text: Option<&Rc<String>>,
         chunks: &[Chunk],
     ) -> Result<(Rc<String>, Option<Vec<PlannedHunk>>), PlanError> {
-        let before = text.as_deref().map_or("", String::as_str);
+        let before = text.map_or("", |text| text.as_str());
         if chunks.is_empty() {
-            let same = text.clone().unwrap_or_default();
+            let same = text.cloned().unwrap_or_default();
             return Ok((same, Some(Vec::new())));
         }
         let path = &self.entries[index].path;
@@ -360,11 +434,16 @@ impl Board<'_> {
         if let Some(&index) = self.by_real.get(&real) {
             return Ok(index);
         }
-        let text = match self.files.read(&path) {
-            Ok(text) => text.map(|file| file.text),
+        let held = match self.files.read(&path) {
+            Ok(text) => text.map(|file| Held::Text(Rc::new(file.text))),
+            Err(source @ (ReadError::Link { .. } | ReadError::NotUtf8 { .. })) => match self.files.whole(&path) {
+                Ok(Some(whole)) => Some(Held::Whole(Rc::new(whole))),
+                Ok(None) => return Err(PlanError::Read { path, source }),
+                Err(source) => return Err(PlanError::Read { path, source }),
+            },
             Err(source) => return Err(PlanError::Read { path, source }),
         };
-        Ok(self.insert(real, Entry::new(path, text)))
+        Ok(self.insert(real, Entry::new(path, held)))
     }
 
     fn insert(&mut self, real: PathBuf, entry: Entry) -> usize {
@@ -378,13 +457,13 @@ impl Board<'_> {
         let first = absolute(self.cwd, path);
         let found = self.entry(first.clone());
         if let Ok(index) = found
-            && self.entries[index].now.text.is_some()
+            && self.entries[index].now.held.is_some()
         {
             return Ok(index);
         }
         for other in or {
             if let Ok(index) = self.entry(absolute(self.cwd, other))
-                && self.entries[index].now.text.is_some()
+                && self.entries[index].now.held.is_some()
             {
                 return Ok(index);
             }
@@ -395,11 +474,14 @@ impl Board<'_> {
 
     fn add(&mut self, path: PathBuf, content: &str, executable: Option<bool>) -> Result<(), PlanError> {
         let index = self.entry(path)?;
+        if self.replaces {
+            self.text_of(index, &self.entries[index].now)?;
+        }
         self.must_be_free(index)?;
         let step = self.step;
         let entry = &mut self.entries[index];
-        let text = match &entry.now.text {
-            Some(there) if self.replaces => {
+        let text = match &entry.now.held {
+            Some(Held::Text(there)) if self.replaces => {
                 let lines = Lines::new(there).len();
                 if content.is_empty() && lines > 0 {
                     let lines = if lines == 1 {
@@ -417,9 +499,9 @@ impl Board<'_> {
             _ => content.to_owned(),
         };
         entry.change(step);
-        let was_there = entry.now.text.is_some();
+        let was_there = entry.now.held.is_some();
         entry.now = State {
-            text: Some(Rc::new(text)),
+            held: Some(Held::Text(Rc::new(text))),
             moved_from: entry.now.moved_from.filter(|_| was_there),
             executable: executable.or(entry.now.executable),
         };
@@ -431,9 +513,17 @@ impl Board<'_> {
     /// Whether a file may come to this name.
     fn must_be_free(&self, index: usize) -> Result<(), PlanError> {
         let entry = &self.entries[index];
-        let full = entry.now.text.as_ref().is_some_and(|text| !text.is_empty());
+        let full = matches!(&entry.now.held, Some(Held::Text(text)) if !text.is_empty());
         let filled = entry.filled_in == Some(self.step);
         let leaves = || self.leaving.contains(&self.files.real(&entry.path));
+        if let Some(whole) = entry.now.whole()
+            && (filled || !leaves())
+        {
+            return Err(PlanError::Occupied {
+                path: entry.path.clone(),
+                whole: Whole::clone(whole),
+            });
+        }
         if !self.replaces && full && (filled || !leaves()) {
             return Err(PlanError::Exists {
                 path: entry.path.clone(),
@@ -444,9 +534,14 @@ impl Board<'_> {
 
     fn delete(&mut self, index: usize, holds: Option<&[Chunk]>) -> Result<(), PlanError> {
         let step = self.step;
-        let text = self.entries[index].before(step).text.clone();
         if let Some(chunks) = holds {
-            let (rest, _) = self.updated(index, &text, chunks)?;
+            let state = self.entries[index].before(step);
+            let text = match state.whole().map(|whole| Whole::clone(whole)) {
+                // As git shows a link that goes.
+                Some(Whole::Link { target }) => Some(Rc::new(target.to_string_lossy().into_owned())),
+                _ => self.text_of(index, state)?,
+            };
+            let (rest, _) = self.updated(index, text.as_ref(), chunks)?;
             let lines = Lines::new(&rest);
             if let Some(left) = (0..lines.len()).find(|&line| !lines.content(line).is_empty() || lines.len() > 1) {
                 return Err(self.leftover(index, text.as_deref(), lines.content(left)));
@@ -483,11 +578,18 @@ impl Board<'_> {
         let step = self.step;
         let index = match self.entry(absolute(self.cwd, path)) {
             // Another file may be here by now; the one that was here moves.
-            Ok(index) if self.entries[index].before(step).text.is_some() => index,
+            Ok(index) if self.entries[index].before(step).held.is_some() => index,
             _ => self.existing(path, or, "update")?,
         };
         let source = self.entries[index].before(step).clone();
-        let (text, replaced) = self.updated(index, &source.text, chunks)?;
+        let (held, replaced) = match source.whole() {
+            Some(whole) if chunks.is_empty() && executable.is_none() => (Held::Whole(whole.clone()), None),
+            _ => {
+                let text = self.text_of(index, &source)?;
+                let (text, replaced) = self.updated(index, text.as_ref(), chunks)?;
+                (Held::Text(text), replaced)
+            }
+        };
         let to = absolute(self.cwd, to);
         let from = self.entries[index].path.clone();
         let real = self.files.real(&to);
@@ -502,7 +604,7 @@ impl Board<'_> {
             .or_else(|| self.entries[index].original.is_some().then_some(index));
         let simple = self.entries[index].steps == 0;
         let now = State {
-            text: Some(text),
+            held: Some(held),
             moved_from: origin.filter(|&origin| origin != target),
             executable: executable.or(source.executable),
         };
@@ -525,11 +627,11 @@ impl Board<'_> {
     fn copy(&mut self, from: &Path, to: &Path, chunks: &[Chunk], executable: Option<bool>) -> Result<(), PlanError> {
         let step = self.step;
         let index = match self.entry(absolute(self.cwd, from)) {
-            Ok(index) if self.entries[index].before(step).text.is_some() => index,
+            Ok(index) if self.entries[index].before(step).held.is_some() => index,
             _ => self.existing(from, &[], "copy")?,
         };
         let source = self.entries[index].before(step).clone();
-        let (text, _) = self.updated(index, &source.text, chunks)?;
+        let (text, _) = self.updated(index, self.text_of(index, &source)?.as_ref(), chunks)?;
         let origin = source.moved_from.unwrap_or(index);
         let runs = self
             .files
@@ -540,7 +642,7 @@ impl Board<'_> {
         let entry = &mut self.entries[target];
         entry.change(step);
         entry.now = State {
-            text: Some(text),
+            held: Some(Held::Text(text)),
             moved_from: None,
             executable: executable.or(source.executable).or(runs),
         };
@@ -556,8 +658,8 @@ impl Board<'_> {
         for (index, entry) in self.entries.iter().enumerate() {
             if let Some(from) = entry.now.moved_from
                 && entry.original.is_none()
-                && entry.now.text.is_some()
-                && self.entries[from].now.text.is_none()
+                && entry.now.held.is_some()
+                && self.entries[from].now.held.is_none()
             {
                 target_of.entry(from).or_insert(index);
             }
@@ -573,19 +675,89 @@ impl Board<'_> {
             if moved_here {
                 continue;
             }
-            let (path, before) = (self.entries[index].path.clone(), self.entries[index].original.take());
             let target = target_of.get(&index).copied();
+            if let Some(whole) = self.as_it_is(index, target)? {
+                plans.extend(whole);
+                continue;
+            }
+            let (path, before) = (self.entries[index].path.clone(), self.entries[index].original.take());
             let last = &mut self.entries[target.unwrap_or(index)];
-            let (after, replaced) = (last.now.text.take(), last.replaced.take());
+            let (after, replaced) = (last.now.held.take(), last.replaced.take());
             let move_path = target.map(|_| last.path.clone());
             let mode = last.now.executable.filter(|_| after.is_some()).and_then(|runs| {
                 let now = before.as_ref().and_then(|_| self.files.mode(&path));
                 mode(now, before.is_some(), runs)
             });
-            let (before, after) = (before.map(Rc::unwrap_or_clone), after.map(Rc::unwrap_or_clone));
+            let (before, after) = (before.and_then(Held::text), after.and_then(Held::text));
             plans.extend(file_plan(path, before, after, replaced, move_path, mode));
         }
         Ok(Plan { files: plans })
+    }
+
+    /// The plan of what is deleted or moved as it is (none if it stays); nothing for a text. `target` is where it moves.
+    fn as_it_is(&self, index: usize, target: Option<usize>) -> Result<Option<Option<FilePlan>>, PlanError> {
+        let entry = &self.entries[index];
+        let (before, now) = (entry.original.as_ref(), &self.entries[target.unwrap_or(index)].now);
+        let whole = match (before.and_then(Held::whole), now.whole()) {
+            (None, Some(other)) => return Err(self.only_as_it_is(index, other)),
+            (None, None) => match self.shown_otherwise(index, target)? {
+                Some(whole) => Rc::new(whole),
+                None => return Ok(None),
+            },
+            (Some(whole), Some(same)) if target.is_none() && Rc::ptr_eq(whole, same) => return Ok(Some(None)),
+            (Some(whole), Some(same)) if target.is_some() && Rc::ptr_eq(whole, same) => whole.clone(),
+            (Some(whole), None) if now.held.is_none() => whole.clone(),
+            (Some(whole), _) => return Err(self.only_as_it_is(index, whole)),
+        };
+        let move_path = target.map(|target| self.entries[target].path.clone());
+        let plan = FilePlan {
+            path: entry.path.clone(),
+            kind: match move_path {
+                Some(_) => FileChangeKind::Update { move_path },
+                None => FileChangeKind::Delete,
+            },
+            before: None,
+            after: None,
+            whole: Some(Whole::clone(&whole)),
+            hunks: vec![whole_hunk("", "")],
+            mode: None,
+        };
+        Ok(Some(Some(plan)))
+    }
+
+    fn only_as_it_is(&self, index: usize, whole: &Whole) -> PlanError {
+        PlanError::AsItIs {
+            path: self.entries[index].path.clone(),
+            whole: whole.clone(),
+        }
+    }
+
+    /// An editor shows bytes of another encoding as text. What it does not change is deleted or moved as it is, so that it
+    /// can come back byte for byte.
+    fn shown_otherwise(&self, index: usize, target: Option<usize>) -> Result<Option<Whole>, PlanError> {
+        let entry = &self.entries[index];
+        let Some(Held::Text(before)) = &entry.original else {
+            return Ok(None);
+        };
+        let stays = match (target.map(|target| &self.entries[target].now), &entry.now.held) {
+            (None, None) => true,
+            (
+                Some(State {
+                    held: Some(Held::Text(after)),
+                    executable: None,
+                    ..
+                }),
+                _,
+            ) => before == after,
+            _ => false,
+        };
+        if !stays || !self.files.is_open(&entry.path) {
+            return Ok(None);
+        }
+        let path = entry.path.clone();
+        self.files
+            .whole(&path)
+            .map_err(|source| PlanError::Read { path, source })
     }
 
     /// No file may be in the place of a folder that another one needs.
@@ -593,7 +765,7 @@ impl Board<'_> {
         let present: HashMap<&Path, &Entry> = self
             .entries
             .iter()
-            .filter(|entry| entry.now.text.is_some())
+            .filter(|entry| entry.now.held.is_some())
             .map(|entry| (entry.path.as_path(), entry))
             .collect();
         for path in present.keys() {
@@ -650,11 +822,7 @@ fn file_plan(
     move_path: Option<PathBuf>,
     mode: Option<u32>,
 ) -> Option<FilePlan> {
-    let whole = |old: &str, new: &str| PlannedHunk {
-        old: 0..Lines::new(old).len(),
-        old_text: old.to_owned(),
-        new_text: new.to_owned(),
-    };
+    let whole = whole_hunk;
     let (kind, hunks) = match (&before, &after) {
         (None, None) => return None,
         (None, Some(new)) => (FileChangeKind::Add, vec![whole("", new)]),
@@ -675,9 +843,19 @@ fn file_plan(
         kind,
         before,
         after,
+        whole: None,
         hunks,
         mode,
     })
+}
+
+/// The hunk that is all of a file.
+fn whole_hunk(old: &str, new: &str) -> PlannedHunk {
+    PlannedHunk {
+        old: 0..Lines::new(old).len(),
+        old_text: old.to_owned(),
+        new_text: new.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -12,10 +12,6 @@ use index::Index;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher, RandomState};
 use std::ops::Range;
-use std::time::Duration;
-
-/// How long two texts are compared. Beyond it what differs is taken to be larger than it is, so that more is in conflict.
-const MOST_TIME: Duration = Duration::from_millis(200);
 
 /// Where a hunk is in today's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,12 +106,12 @@ fn follow(old: Text<'_>, new: Text<'_>, hunks: &[PlannedHunk]) -> Vec<Followed> 
     let forwards = Follow {
         old,
         new,
-        edits: edits(changed_numbers(before, now, MOST_TIME)),
+        edits: edits(changed_numbers(before, now)),
     };
     let backwards = Follow {
         old,
         new,
-        edits: edits(changed_backwards(before, now, MOST_TIME)),
+        edits: edits(changed_backwards(before, now)),
     };
     let both = |hunk| match (forwards.hunk(hunk), backwards.hunk(hunk)) {
         (Rebased::Placed(one), Rebased::Placed(other)) if one != other => Rebased::Conflict {

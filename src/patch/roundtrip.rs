@@ -211,6 +211,25 @@ proptest! {
     }
 }
 
+/// Fewer lines below a change than above it say that the text ends there: what stands near the number and does not end
+/// the text is then no certain place. With as many lines below as above it is.
+#[test]
+fn context_cut_short_by_the_end_is_not_placed_near_the_number() {
+    let near = "x\na\na\na\nc\na\n";
+    let filler = "a\nb\nb\n".repeat(6);
+    let text = format!("{near}{filler}a\na\nc\na\n");
+    let cut = "--- a/f\n+++ b/f\n@@ -1,5 +1,5 @@\n a\n a\n-c\n+new\n a\n";
+    let error = tree_of(&text).planned(cut).expect_err("two places");
+    assert!(error.contains("not unique"), "{error}");
+    // The same lines where the text goes on below the later place.
+    let longer = text.clone() + "z\n";
+    let planned = tree_of(&longer).planned(cut).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(planned.files[0].after, Some(longer.replacen('c', "new", 1)));
+    let whole = "--- a/f\n+++ b/f\n@@ -2,3 +2,3 @@\n a\n-c\n+new\n a\n";
+    let planned = tree_of(&text).planned(whole).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(planned.files[0].after, Some(text.replacen('c', "new", 1)));
+}
+
 /// Two files that change places, a file made where one has left, a copy of what is changed as well: within one commit
 /// all of it means the files as they were.
 #[test]

@@ -126,6 +126,11 @@ impl TurnDiff {
         target.moved_from = origin.filter(|origin| origin != to);
     }
 
+    /// Whether something was told of a path.
+    pub fn knows(&self, path: &Path) -> bool {
+        self.files.contains_key(path)
+    }
+
     /// Another number means that something was told since.
     pub fn revision(&self) -> u64 {
         self.revision
@@ -286,7 +291,13 @@ fn weight(side: &Side) -> u64 {
 }
 
 /// What became of one file in the way of `git diff`. Empty if nothing did.
-fn one_file(from: &Path, to: &Path, relative_to: &Path, before: Option<&Side>, after: Option<&Side>) -> String {
+pub(super) fn one_file(
+    from: &Path,
+    to: &Path,
+    relative_to: &Path,
+    before: Option<&Side>,
+    after: Option<&Side>,
+) -> String {
     if from == to && same(before, after) {
         return String::new();
     }

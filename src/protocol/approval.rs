@@ -23,6 +23,11 @@ impl ApprovalDecision {
     pub fn is_yes(self) -> bool {
         matches!(self, Self::Accept | Self::AcceptForSession | Self::AcceptAlways)
     }
+
+    /// Whether it is a yes that holds for more than what is asked about now.
+    pub fn is_for_longer(self) -> bool {
+        matches!(self, Self::AcceptForSession | Self::AcceptAlways)
+    }
 }
 
 impl Approval {
@@ -42,6 +47,23 @@ impl Approval {
         }
     }
 
+    /// What looks like something else in what is asked.
+    pub fn notes(&self) -> &[String] {
+        match self {
+            Self::Command(approval) => &approval.notes,
+            Self::Permission(approval) => &approval.notes,
+            Self::Tool(approval) => &approval.notes,
+        }
+    }
+
+    pub fn set_notes(&mut self, notes: Vec<String>) {
+        match self {
+            Self::Command(approval) => approval.notes = notes,
+            Self::Permission(approval) => approval.notes = notes,
+            Self::Tool(approval) => approval.notes = notes,
+        }
+    }
+
     /// Says which sub-agent asks.
     pub fn set_agent(&mut self, name: Option<String>) {
         match self {
@@ -56,6 +78,14 @@ impl Approval {
             Self::Command(approval) => approval.agent.as_deref(),
             Self::Permission(approval) => approval.agent.as_deref(),
             Self::Tool(approval) => approval.agent.as_deref(),
+        }
+    }
+
+    /// What a yes for longer is tied to, beyond what a yes for once needs to show.
+    pub fn definition(&self) -> Option<&str> {
+        match self {
+            Self::Tool(approval) => Some(approval.definition.as_str()).filter(|text| !text.is_empty()),
+            Self::Command(_) | Self::Permission(_) => None,
         }
     }
 
@@ -84,6 +114,8 @@ pub struct CommandApproval {
     pub agent: Option<String>,
     /// The command as an argument list.
     pub command: Vec<String>,
+    /// All of the command as one line, as a shell would take it and with what hides in it shown: what clients show, as it is.
+    pub display: String,
     pub cwd: PathBuf,
     pub actions: Vec<CommandAction>,
     /// Why it asks.
@@ -101,6 +133,9 @@ pub struct CommandApproval {
     /// What `acceptAlways` would write; absent where that is not offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always_rule: Option<AlwaysRule>,
+    /// What looks like something else in what is asked, in sentences; to be shown with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     pub available_decisions: Vec<ApprovalDecision>,
 }
 
@@ -153,6 +188,9 @@ pub struct PermissionApproval {
     pub paths: Vec<PathBuf>,
     /// What is asked and what a yes covers, in words.
     pub reason: String,
+    /// What looks like something else in what is asked, in sentences; to be shown with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     pub available_decisions: Vec<ApprovalDecision>,
 }
 
@@ -173,15 +211,22 @@ pub struct ToolApproval {
     pub server: String,
     /// The server's own name for it.
     pub tool: String,
-    /// In a few words.
+    /// Its name, and what the server calls it.
     pub title: String,
     pub arguments: serde_json::Value,
-    /// Why it asks.
+    /// Why it asks. Where something was allowed before that has changed since, with all that it was and is, line by line.
     pub reason: String,
+    /// How the server is reached and all that it says of the tool: what a yes for the session or for always is tied to. The
+    /// server's own claims are not to be believed.
+    #[serde(default)]
+    pub definition: String,
     /// What `acceptForSession` would cover, in words.
     pub session_scope: String,
     /// What `acceptAlways` would write.
     pub always_rule: AlwaysRule,
+    /// What looks like something else in what is asked, in sentences; to be shown with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     pub available_decisions: Vec<ApprovalDecision>,
 }
 

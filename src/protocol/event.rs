@@ -266,7 +266,14 @@ params! {
         message: String,
     }
     ItemStarted { item: ThreadItem, started_at_ms: i64 }
-    ItemCompleted { item: ThreadItem, completed_at_ms: i64 }
+    ItemCompleted {
+        item: ThreadItem,
+        completed_at_ms: i64,
+        /// The answer broke off and is asked for again: the item is no part of the turn any more, and what it began comes in
+        /// another item.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        withdrawn: bool,
+    }
     RawItem {
         /// In the form that threads are stored in, with its `type`.
         item: serde_json::Value,

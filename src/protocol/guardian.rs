@@ -33,6 +33,8 @@ pub struct Risk {
 pub enum GuardianAction {
     Command {
         command: Vec<String>,
+        /// As it is shown: one line, with what hides in it written out.
+        display: String,
         cwd: PathBuf,
         confined: Confined,
         /// Why it asks.

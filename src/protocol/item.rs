@@ -265,6 +265,9 @@ pub enum ThreadItem {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proposal_id: Option<ProposalId>,
         changes: Vec<FileChange>,
+        /// What of them was made, where the person did not accept all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        applied: Option<Vec<FileChange>>,
         /// The policy accepted it: nobody was asked.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         auto_approved: bool,
@@ -282,7 +285,7 @@ pub enum ThreadItem {
         /// What the call does, in a few words for the person.
         title: String,
         arguments: serde_json::Value,
-        /// The server says that the tool changes nothing.
+        /// The tool changes nothing: the server says so, and the person believes it (`trust_annotations`).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         read_only: bool,
         status: ItemStatus,

@@ -46,7 +46,7 @@ pub struct McpTool {
     pub title: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The server says that it changes nothing.
+    /// It changes nothing: the server says so, and the person believes it (`trust_annotations`).
     pub read_only: bool,
     pub input_schema: Value,
 }
@@ -227,6 +227,9 @@ pub struct McpElicitation {
     /// The server's own id of the question, as it came.
     pub request_id: McpRequestId,
     pub message: String,
+    /// What looks like something else in the address, in sentences; to be shown with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     #[serde(flatten)]
     pub wish: McpWish,
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]

@@ -24,6 +24,8 @@ struct Thread {
     open: BTreeSet<String>,
     /// Items of the running turn that have ended.
     done: BTreeSet<String>,
+    /// Items of the running turn that were withdrawn.
+    withdrawn: BTreeSet<String>,
     /// Questions without an end.
     asked: BTreeSet<String>,
     /// Proposals of this server's turns that wait for the person.
@@ -184,6 +186,7 @@ impl Thread {
             self.running = Some(turn.to_owned());
             self.open.clear();
             self.done.clear();
+            self.withdrawn.clear();
             return same(params, turn);
         }
         // A proposal is settled after its turn where applying it takes longer, and a question where its turn was ended by force.
@@ -232,6 +235,9 @@ impl Thread {
                 if self.done.contains(&item) {
                     return Err("the item is done already".to_owned());
                 }
+                if self.withdrawn.contains(&item) {
+                    return Err("the item was withdrawn".to_owned());
+                }
                 if !self.open.insert(item) {
                     return Err("the item began before".to_owned());
                 }
@@ -244,7 +250,10 @@ impl Thread {
                 if !self.open.remove(&item) {
                     return Err("the item was not open".to_owned());
                 }
-                self.done.insert(item);
+                match params["withdrawn"] == true {
+                    true => self.withdrawn.insert(item),
+                    false => self.done.insert(item),
+                };
             }
             "approval/requested" => {
                 let id = params["approval"]["id"].as_str().unwrap_or_default();
@@ -321,6 +330,10 @@ mod tests {
                 }
                 '[' => ("item/started", json!({"turnId": "t", "item": {"id": "i"}})),
                 ']' => ("item/completed", json!({"turnId": "t", "item": {"id": "i"}})),
+                '/' => (
+                    "item/completed",
+                    json!({"turnId": "t", "item": {"id": "i"}, "withdrawn": true}),
+                ),
                 '.' => ("item/agentMessage/delta", json!({"turnId": "t", "itemId": "i"})),
                 '?' => ("approval/requested", json!({"turnId": "t", "approval": {"id": "a"}})),
                 '!' => ("approval/resolved", json!({"turnId": "t", "approvalId": "a"})),
@@ -340,7 +353,16 @@ mod tests {
 
     #[test]
     fn stories_by_table() {
-        for good in ["", "<>", "<()>", "<([..])w>", "<([+.])>", "<([?!])>", "w([])"] {
+        for good in [
+            "",
+            "<>",
+            "<()>",
+            "<([..])w>",
+            "<([+.])>",
+            "<([?!])>",
+            "<([./)>",
+            "w([])",
+        ] {
             assert_eq!(follow(good), Ok(vec![]), "{good}");
         }
         for open in ["<(", "<(["] {
@@ -348,7 +370,7 @@ mod tests {
         }
         for bad in [
             "<(>", "<()(", "<(()", "<()[", "<[", "<([)", "<([[", "<([][", "<(])", "<(.", "<([].", "<>w", "<(?)", "<(!",
-            "<(??", "<+w", "<(+[",
+            "<(??", "<([/[", "<([/]", "<([/.", "<+w", "<(+[",
         ] {
             assert!(follow(bad).is_err(), "{bad}");
         }

@@ -102,6 +102,10 @@ pub struct ProposalFile {
     /// Permission bits that it gets, where the change is about them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<u32>,
+    /// What the file is where it is no text, and so is deleted or moved as it is: its size and kind, or where the link leads.
+    /// Its one hunk has no lines then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_text: Option<String>,
     /// The text that the model saw; absent for a new file. Only `proposal/read` gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,

@@ -89,7 +89,7 @@ pub struct ReviewFinding {
     pub body: String,
     /// From 0 to 1.
     pub confidence_score: f64,
-    /// 0 must be mended at once, 3 is a trifle.
+    /// 0 must be fixed at once, 3 is minor.
     pub priority: u8,
     /// Absent where the reviewer named no place in a file of the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,7 +128,7 @@ pub struct OpenFinding {
     pub body: String,
     /// From 0 to 1.
     pub confidence_score: f64,
-    /// 0 must be mended at once, 3 is a trifle.
+    /// 0 must be fixed at once, 3 is minor.
     pub priority: u8,
 }
 

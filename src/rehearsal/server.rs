@@ -12,7 +12,7 @@ use crate::rehearsal::{select, template};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use bytes::Bytes;
@@ -60,6 +60,7 @@ impl Server {
             .route("/release/{name}", post(release))
             .fallback(unknown)
             .layer(DefaultBodyLimit::disable())
+            .layer(axum::middleware::from_fn(not_for_pages))
             .with_state(stage.clone());
         let service = router.into_make_service_with_connect_info::<Cut>();
         let door = Door::new(listener, stop.clone());
@@ -446,6 +447,32 @@ async fn models(State(stage): State<Arc<Stage>>) -> Response {
     let model = |id: &String| json!({"id": id, "object": "model", "created": 0, "owned_by": "rehearsal"});
     let data: Vec<Value> = stage.script.models.iter().map(model).collect();
     axum::Json(json!({"object": "list", "data": data})).into_response()
+}
+
+/// Web pages of any browser on this machine reach this port, also by a name of theirs that leads here (DNS rebinding). They
+/// get nothing, least of all what was recorded. Programs name no origin, and look at records by an address.
+async fn not_for_pages(request: Request, next: axum::middleware::Next) -> Response {
+    let headers = request.headers();
+    let is_of_page = headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site");
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok())
+        .unwrap_or_default();
+    let host = url::Url::parse(&format!("http://{host}/"));
+    let is_named = match host.as_ref().ok().and_then(url::Url::host) {
+        Some(url::Host::Domain(name)) => name != "localhost",
+        Some(_) => false,
+        None => true,
+    };
+    let path = request.uri().path();
+    let is_record = ["/requests", "/calls", "/release"]
+        .iter()
+        .any(|record| path.starts_with(record));
+    if is_of_page || is_named && is_record {
+        let message = "The rehearsal server is not for web pages. Ask it by its address, without an Origin.";
+        return error(StatusCode::FORBIDDEN, "rehearsal", message);
+    }
+    next.run(request).await
 }
 
 async fn requests(State(stage): State<Arc<Stage>>) -> Response {

@@ -14,7 +14,9 @@ use crate::protocol::turn::EditorContext;
 use crate::workspace::Document;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 use tokio::sync::mpsc;
 
 /// Cheap to clone.
@@ -30,13 +32,22 @@ struct Shared {
 
 struct Chat {
     orders: mpsc::UnboundedSender<Order>,
+    /// It was told of a change that it has not looked at yet.
+    changed: Arc<AtomicBool>,
     view: View,
 }
 
 /// What a document is told.
 enum Order {
-    Opened,
+    /// With the text as it was opened.
+    Opened(Document),
     Closed,
+    /// Its text is another one; told once until it is looked at.
+    Changed,
+    /// The editor said at this moment that it has written it to the disk, as it is here.
+    Saved(Document, SystemTime),
+    /// The person has said what is to become of what somebody else wrote.
+    Settled(follower::Settled),
     /// The person sends what they have written.
     Send,
     /// The next message begins a new conversation.
@@ -107,13 +118,29 @@ impl Chats {
     /// A document was opened; nothing happens to one that is no chat.
     pub fn opened(&self, session: &Session, document: &Document) {
         if document.path().is_some_and(is_chat) {
-            self.tell(session, document.uri(), Order::Opened);
+            self.tell(session, document.uri(), Order::Opened(document.clone()));
         }
     }
 
     pub fn closed(&self, uri: &str) {
         if let Some(chat) = self.chats().get(uri) {
             let _ended = chat.orders.send(Order::Closed);
+        }
+    }
+
+    /// The text of a document is another one. Cheap: every key of every document comes by.
+    pub fn changed(&self, uri: &str) {
+        if let Some(chat) = self.chats().get(uri)
+            && !chat.changed.swap(true, Ordering::AcqRel)
+        {
+            let _ended = chat.orders.send(Order::Changed);
+        }
+    }
+
+    /// The editor has written a document to the disk.
+    pub fn saved(&self, document: &Document) {
+        if let Some(chat) = self.chats().get(document.uri()) {
+            let _ended = chat.orders.send(Order::Saved(document.clone(), SystemTime::now()));
         }
     }
 
@@ -152,9 +179,11 @@ impl Chats {
         };
         let (orders, inbox) = mpsc::unbounded_channel();
         let view = View::default();
+        let changed = Arc::<AtomicBool>::default();
         let _its_own = orders.send(order);
-        tokio::spawn(follower::follow(session.clone(), uri.to_owned(), view.clone(), inbox));
-        chats.insert(uri.to_owned(), Chat { orders, view });
+        let told = (view.clone(), changed.clone());
+        tokio::spawn(follower::follow(session.clone(), uri.to_owned(), told, inbox));
+        chats.insert(uri.to_owned(), Chat { orders, changed, view });
     }
 
     /// Forgets a document that nothing is left to be done for. False if something came in the meantime.

@@ -1,6 +1,7 @@
 //! Frames: the header and body around each message.
 //!
-//! A client that sends a bad frame gets one parse error and is understood again from its next good header on.
+//! A client that sends a bad frame gets one parse error and is understood again from its next good header on. A strict
+//! reader does not look for another: there, bytes that belong to no frame are the last that is read.
 
 use std::io::{self, Read, Write};
 use thiserror::Error;
@@ -24,6 +25,8 @@ pub(crate) enum Frame {
 pub(crate) enum FrameError {
     #[error("a message claims to have {0} bytes; more than {MAX_BODY} are not read")]
     TooLarge(u64),
+    #[error("{0} where a message should begin; the connection ends here")]
+    NoFrame(&'static str),
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -37,6 +40,7 @@ pub(crate) struct FrameReader<R> {
     header: Header,
     /// The last thing read was no frame; what follows it is only searched for the next header.
     lost: bool,
+    strict: bool,
 }
 
 /// What the lines of the current header have said so far.
@@ -50,9 +54,26 @@ enum Line {
     Blank,
     Length(u64),
     BadLength,
+    /// The only other field that the protocol knows.
+    Type,
     Other,
     /// No header line, with the length of a header that begins inside it.
     Garbage(Option<u64>),
+}
+
+impl Header {
+    /// Why a line cannot come next in a header of the protocol.
+    fn refuses(&self, line: &Line) -> Option<&'static str> {
+        match line {
+            Line::Length(_) if self.length.is_none() => None,
+            Line::Length(_) => Some("a second Content-Length"),
+            Line::Type => None,
+            Line::Blank if self.length.is_some() => None,
+            Line::Blank => Some("a header without Content-Length"),
+            Line::BadLength => Some("a Content-Length that is no number"),
+            Line::Other | Line::Garbage(_) => Some("bytes that are no header"),
+        }
+    }
 }
 
 impl<R: Read> FrameReader<R> {
@@ -64,6 +85,15 @@ impl<R: Read> FrameReader<R> {
             end: 0,
             header: Header::default(),
             lost: false,
+            strict: false,
+        }
+    }
+
+    /// One that reads nothing but frames, and nothing behind what is none.
+    pub(crate) fn strict(source: R) -> Self {
+        Self {
+            strict: true,
+            ..Self::new(source)
         }
     }
 
@@ -71,8 +101,13 @@ impl<R: Read> FrameReader<R> {
     pub(crate) fn next(&mut self) -> Result<Option<Frame>, FrameError> {
         loop {
             let Some(line) = self.line()? else { return Ok(None) };
+            if self.strict
+                && let Some(what) = self.header.refuses(&line)
+            {
+                return Err(FrameError::NoFrame(what));
+            }
             match line {
-                Line::Other => self.header.begun = true,
+                Line::Type | Line::Other => self.header.begun = true,
                 Line::Length(length) => {
                     self.header = Header {
                         begun: true,
@@ -121,6 +156,9 @@ impl<R: Read> FrameReader<R> {
     /// frame, reading goes on there. (Inside JSON a line end is written `\r\n`, so the bytes themselves cannot
     /// occur in a sound message.)
     pub(crate) fn reject(&mut self, body: &[u8]) {
+        if self.strict {
+            return;
+        }
         self.lost = true;
         let mut from = 0;
         while let Some(at) = find_length(&body[from..]).map(|at| from + at) {
@@ -146,7 +184,11 @@ impl<R: Read> FrameReader<R> {
         loop {
             let unused = &self.buffer[self.start..self.end];
             if let Some(at) = unused[searched..].iter().position(|&byte| byte == b'\n') {
-                let line = classify(&unused[..searched + at]);
+                let line = &unused[..searched + at];
+                let line = match self.strict && !line.ends_with(b"\r") {
+                    true => Line::Garbage(None),
+                    false => classify(line),
+                };
                 self.start += searched + at + 1;
                 return Ok(Some(line));
             }
@@ -209,7 +251,11 @@ fn classify(line: &[u8]) -> Line {
             let is_header = name.len() < line.len()
                 && !name.is_empty()
                 && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
-            if is_header { Line::Other } else { Line::Garbage(None) }
+            match is_header {
+                true if name.eq_ignore_ascii_case(b"content-type") => Line::Type,
+                true => Line::Other,
+                false => Line::Garbage(None),
+            }
         }
     }
 }
@@ -257,7 +303,10 @@ mod tests {
 
     /// Bodies as text, `!` for a break; a body that is no JSON is handed back, as the transport does.
     fn read_all(bytes: &[u8], step: usize) -> Vec<String> {
-        let mut reader = FrameReader::new(Slowly { bytes, step });
+        read_with(FrameReader::new(Slowly { bytes, step }))
+    }
+
+    fn read_with(mut reader: FrameReader<Slowly<'_>>) -> Vec<String> {
         let mut seen = Vec::new();
         loop {
             match reader.next() {
@@ -272,6 +321,10 @@ mod tests {
                 Ok(None) => return seen,
                 Err(FrameError::TooLarge(_)) => {
                     seen.push("too large".into());
+                    return seen;
+                }
+                Err(FrameError::NoFrame(_)) => {
+                    seen.push("end".into());
                     return seen;
                 }
                 Err(FrameError::Io(error)) => panic!("{error}"),
@@ -380,6 +433,46 @@ mod tests {
                 } else {
                     assert_eq!(seen, expected, "{name}, step {step}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_strict_reader_reads_frames_and_stops_at_the_first_byte_that_belongs_to_none() {
+        let good = "Content-Length: 2\r\n\r\n{}";
+        for (name, between, expected) in [
+            ("nothing", "", vec!["{}", "{}"]),
+            ("a type", "Content-Type: x\r\n", vec!["{}", "{}"]),
+            ("no JSON", "Content-Length: 3\r\n\r\n{x}", vec!["{}", "!json", "{}"]),
+            ("a blank line", "\r\n", vec!["{}", "end"]),
+            ("a letter", "x", vec!["{}", "end"]),
+            ("a NUL", "\0", vec!["{}", "end"]),
+            ("another field", "Origin: http://example.org\r\n", vec!["{}", "end"]),
+            ("a request", "POST / HTTP/1.1\r\nHost: x\r\n\r\n", vec!["{}", "end"]),
+            ("two lengths", "Content-Length: 9\r\n", vec!["{}", "end"]),
+            ("no number", "Content-Length: two\r\n\r\n", vec!["{}", "end"]),
+            ("a line feed alone", "Content-Type: x\n", vec!["{}", "end"]),
+            (
+                "a length too short",
+                "Content-Length: 1\r\n\r\n{}",
+                vec!["{}", "!json", "end"],
+            ),
+            (
+                "a length too long",
+                "Content-Length: 33\r\n\r\n{\"a\":1}",
+                vec!["{}", "!json", "end"],
+            ),
+            ("a long line", &"x".repeat(2 * MAX_LINE), vec!["{}", "end"]),
+        ] {
+            let bytes = format!("{good}{between}{good}{good}");
+            let expected = match expected.last() {
+                Some(&"{}") => [&expected[..], &["{}"]].concat(),
+                _ => expected,
+            };
+            for step in [1, 7, 1 << 20] {
+                let bytes = bytes.as_bytes();
+                let seen = read_with(FrameReader::strict(Slowly { bytes, step }));
+                assert_eq!(seen, expected, "{name}, step {step}");
             }
         }
     }

@@ -1,8 +1,9 @@
 //! The log: a file in the home folder, never the wire. Secrets are taken out of each line before it is written anywhere.
 
 use crate::feedback::ring::Ring;
+use crate::private;
 use crate::secrets::Secrets;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -105,7 +106,10 @@ struct Open {
 
 impl LogFile {
     fn open(folder: &Path, secrets: Secrets) -> io::Result<Self> {
-        std::fs::create_dir_all(folder)?;
+        private::make_folder(folder)?;
+        // Not through a link of somebody else's, nor where others could put one.
+        private::check(folder).map_err(io::Error::other)?;
+        private::check(&folder.join(FILE)).map_err(io::Error::other)?;
         let (file, size) = append(folder)?;
         Ok(Self(Arc::new(Mutex::new(Open {
             folder: folder.to_owned(),
@@ -117,11 +121,7 @@ impl LogFile {
 }
 
 fn append(folder: &Path) -> io::Result<(File, u64)> {
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(folder.join(FILE))?;
+    let file = private::options().create(true).append(true).open(folder.join(FILE))?;
     let size = file.metadata()?.len();
     Ok((file, size))
 }

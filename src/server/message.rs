@@ -1,8 +1,9 @@
 //! Messages: what a body says, as far as JSON-RPC goes.
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Id};
 
 #[derive(Debug, PartialEq)]
@@ -32,6 +33,8 @@ pub(crate) enum Incoming {
     NoJson(String),
     /// Too large to be read, and so the last.
     TooLarge(String),
+    /// Bytes of no message, where those end the connection.
+    NoFrame(String),
 }
 
 /// The members of a message, each still as text: so that the id is known even where the parameters are unusable.
@@ -102,7 +105,11 @@ impl Envelope<'_> {
             Some("\"2.0\"") => {}
             _ => return invalid(id.or(Some(Id::Null)), "\"jsonrpc\" must be \"2.0\""),
         }
-        let params = match self.params.map(|params| value(params.get())).transpose() {
+        let read = |params: &RawValue| match value(params.get()) {
+            Err(error) if method == "initialize" => without_options(params.get()).ok_or(error),
+            read => read,
+        };
+        let params = match self.params.map(read).transpose() {
             // Many clients write `null` where the protocol has no parameters.
             Ok(params) => params.filter(|params| !params.is_null()),
             Err(error) => {
@@ -163,6 +170,17 @@ impl Envelope<'_> {
         };
         Incoming::Answer { id, answer }
     }
+}
+
+/// The parameters of `initialize` where only the options in them cannot be read: a project may have put those there, and the
+/// person has an editor to use. A text stands in their place, which is reported as what it is, no settings.
+fn without_options(params: &str) -> Option<Value> {
+    let mut params: BTreeMap<String, Box<RawValue>> = serde_json::from_str(params).ok()?;
+    params.remove("initializationOptions")?;
+    let read = |(name, raw): (String, Box<RawValue>)| Some((name, value(raw.get()).ok()?));
+    let mut rest: Map<String, Value> = params.into_iter().map(read).collect::<Option<_>>()?;
+    rest.insert("initializationOptions".to_owned(), "cannot be read".into());
+    Some(Value::Object(rest))
 }
 
 fn invalid(id: Option<Id>, message: impl Into<String>) -> Incoming {
@@ -267,6 +285,27 @@ fn replace_lone_surrogates(text: &str) -> Option<String> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn options_that_cannot_be_read_cost_themselves_only() {
+        let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        let body = |method: &str, name: &str| {
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"rootUri":"file:///w","{name}":{deep}}}}}"#
+            );
+            read(text.as_bytes())
+        };
+        let Incoming::Request { params, .. } = body("initialize", "initializationOptions") else {
+            panic!("it is a request");
+        };
+        let params = params.expect("parameters");
+        assert_eq!(params["rootUri"], "file:///w");
+        assert!(params["initializationOptions"].is_string(), "{params}");
+        for (method, name) in [("initialize", "capabilities"), ("other", "initializationOptions")] {
+            let read = body(method, name);
+            assert!(matches!(read, Incoming::Invalid { id: Some(_), .. }), "{method} {name}");
+        }
+    }
 
     #[test]
     fn sound_messages_are_sorted() {

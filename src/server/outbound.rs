@@ -8,6 +8,7 @@
 use crate::server::line::Line;
 use crate::server::stop::{End, Stop};
 use crate::server::trace::{Side, Trace};
+use crate::shown;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -79,9 +80,10 @@ pub enum Severity {
     Log = 4,
 }
 
-/// A text for messages: some editors make a link that runs a command of `[words](command:…)`, whoever wrote the words.
+/// A text for messages: nothing in it hides, and no editor makes a link that runs a command of `[words](command:…)`, whoever
+/// wrote the words.
 pub fn without_links(text: &str) -> String {
-    text.replace("](", "] (")
+    shown::prose(text).replace("](", "] (")
 }
 
 /// The chosen action of `window/showMessageRequest`.
@@ -171,13 +173,23 @@ impl Outbound {
         message: &str,
         titles: impl IntoIterator<Item = &'t str>,
     ) -> BoxFuture<'static, Option<String>> {
-        let actions: Vec<_> = titles.into_iter().map(|title| json!({"title": title})).collect();
+        let titles: Vec<(String, String)> = titles
+            .into_iter()
+            .map(|title| (shown::line(title), title.to_owned()))
+            .collect();
+        let actions: Vec<_> = titles.iter().map(|(shown, _)| json!({"title": shown})).collect();
         let params = json!({"type": severity as u8, "message": without_links(message), "actions": actions});
         let pending = self.request::<Option<Choice>>("window/showMessageRequest", params);
         async move {
             let answer = pending.await;
             let answer = answer.inspect_err(|error| tracing::warn!(%error, "no usable answer to a question"));
-            answer.ok()?.map(|choice| choice.title)
+            let chosen = answer.ok()??.title;
+            // Two that look the same are no choice.
+            let mut fits = titles.into_iter().filter(|(shown, _)| *shown == chosen);
+            match (fits.next(), fits.next()) {
+                (Some((_, title)), None) => Some(title),
+                _ => None,
+            }
         }
         .boxed()
     }

@@ -1,6 +1,7 @@
 //! Shows a thread's events to the client: all of them to our plugins, and to every other editor what standard LSP can
 //! show: progress, messages, questions, edits to confirm.
 
+mod attached;
 pub mod change;
 pub mod diff;
 mod elicitation;
@@ -13,8 +14,10 @@ mod progress;
 mod questions;
 mod restored;
 mod review;
+mod seen;
 mod settings;
 mod undone;
+mod whole;
 mod words;
 
 pub use crate::server::outbound::Severity;
@@ -22,6 +25,9 @@ use crate::server::outbound::without_links;
 pub use failed::again_title;
 pub use findings::{FINDINGS_SOURCE, finding_diagnostic, severity_of};
 pub use questions::title as approval_title;
+pub use seen::that_fit;
+pub(in crate::server) use whole::fits as question_fits;
+pub use whole::{page as question_page, page_path as question_page_path, shows as shows_question};
 
 use super::idle::Idle;
 use super::outbound::Outbound;
@@ -36,6 +42,7 @@ use crate::protocol::method;
 use crate::protocol::model::RateLimits;
 use crate::protocol::proposal::Proposal;
 use crate::protocol::turn::TurnErrorKind;
+use attached::{Attached, Shown};
 use progress::Progress;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,6 +71,8 @@ struct Shared {
     state: Mutex<State>,
     /// Begins what *Log in* of the commands begins.
     log_in: OnceLock<LogIn>,
+    /// See [`Presenter::decisions`].
+    decisions: Arc<tokio::sync::Mutex<()>>,
     /// Held by what asks in the model's name where only one question at a time can be shown.
     asking_inputs: tokio::sync::Mutex<()>,
     /// Tells that a thread has been shown to its end.
@@ -73,7 +82,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     /// Threads whose events are shown, live ones and those that only have proposals.
-    attached: BTreeSet<(ThreadId, bool)>,
+    attached: Attached,
     /// Turns by their progress token, for the Cancel button.
     tokens: BTreeMap<String, (ThreadId, TurnId)>,
     /// Warnings that were shown.
@@ -85,6 +94,10 @@ struct State {
     in_words: BTreeMap<QuestionsId, ThreadId>,
     asking_elicitation: BTreeMap<ElicitationId, AbortHandle>,
     asking_proposal: BTreeMap<ProposalId, AskingProposal>,
+    /// Changes that were shown in full.
+    seen: BTreeSet<crate::ids::HunkId>,
+    /// Texts that show changes once the editor has them open.
+    unopened: Vec<Arc<seen::Unopened>>,
     /// Threads that a document shows, with the document: what stands there is not said in messages too.
     in_documents: BTreeSet<(ThreadId, String)>,
     /// Proposals of an earlier server that the person is not told of yet.
@@ -109,6 +122,7 @@ impl Presenter {
                 surface: hints::Surface::default(),
                 state: Mutex::default(),
                 log_in: OnceLock::new(),
+                decisions: Arc::default(),
                 asking_inputs: tokio::sync::Mutex::default(),
                 ended: tokio::sync::watch::Sender::default(),
             }),
@@ -117,6 +131,12 @@ impl Presenter {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One's turn to decide on changes, in the order in which it was asked for: decisions look at files, so they are taken
+    /// aside, and must not overtake each other there.
+    pub async fn decisions(&self) -> tokio::sync::OwnedMutexGuard<()> {
+        self.shared.decisions.clone().lock_owned().await
     }
 
     /// What *Log in* does where an error offers it.
@@ -132,32 +152,38 @@ impl Presenter {
 
     /// Shows a thread from its first kept event on. A thread that is shown already stays as it is.
     pub fn attach(&self, thread: &ThreadHandle) {
-        self.attach_to((thread.id().clone(), true), || thread.subscribe(Some(0)));
+        self.attach_to((thread.id().clone(), true), &thread.conversation().stream);
     }
 
     /// The same for the stream of a thread that is not live, whose proposals wait. They are shown quietly: the person is
     /// told that they are there, and asked nothing.
     pub fn attach_stream(&self, thread: &ThreadId, stream: &Stream) {
-        self.attach_to((thread.clone(), false), || stream.subscribe(Some(0)));
+        self.attach_to((thread.clone(), false), stream);
     }
 
-    fn attach_to(&self, shown: (ThreadId, bool), subscribe: impl FnOnce() -> Subscription) {
-        if self.state().attached.insert(shown.clone()) {
-            let (presenter, subscription) = (self.clone(), subscribe());
-            tokio::spawn(async move {
-                presenter.show_all(subscription, shown.1).await;
-                presenter.state().attached.remove(&shown);
-                presenter.shared.ended.send_replace(());
-            });
+    fn attach_to(&self, shown: Shown, stream: &Stream) {
+        let mut next = self.state().attached.attach(shown.clone(), stream);
+        if next.is_none() {
+            return;
         }
+        let presenter = self.clone();
+        tokio::spawn(async move {
+            while let Some(subscription) = next {
+                presenter.show_all(subscription, shown.1).await;
+                next = presenter.state().attached.next(&shown);
+                presenter.shared.ended.send_replace(());
+            }
+        });
     }
 
     /// Ends when a live thread that was shown has been shown to its end.
     pub async fn shown_to_end(&self, thread: &ThreadId) {
         let mut ended = self.shared.ended.subscribe();
-        let shown = (thread.clone(), true);
+        let (shown, so_far) = ((thread.clone(), true), self.state().attached.so_far());
         // The channel cannot close while `self` holds its other end.
-        let _open = ended.wait_for(|()| !self.state().attached.contains(&shown)).await;
+        let _open = ended
+            .wait_for(|()| self.state().attached.is_shown(&shown, so_far))
+            .await;
     }
 
     /// Takes back what asks about proposals: the server stops, and they wait for the next one.
@@ -171,9 +197,7 @@ impl Presenter {
         self.stop_looking();
         let mut ended = self.shared.ended.subscribe();
         // The channel cannot close while `self` holds its other end.
-        let _open = ended
-            .wait_for(|()| self.state().attached.iter().all(|(_, live)| !live))
-            .await;
+        let _open = ended.wait_for(|()| self.state().attached.is_done()).await;
     }
 
     async fn show_all(&self, mut subscription: Subscription, live: bool) {
@@ -262,6 +286,9 @@ impl Presenter {
             EventKind::ProposalUpdated(updated) => {
                 self.look_over();
                 self.follow_decisions(&updated.proposal);
+                if !updated.proposal.status.is_waiting() {
+                    self.forget_shown(&updated.proposal);
+                }
                 if let Some(trouble) = words::left_out(&updated.proposal).filter(|_| !plugin) {
                     self.message(Severity::Warning, &trouble);
                 }
@@ -378,9 +405,10 @@ impl Presenter {
     }
 
     pub fn log(&self, severity: Severity, text: &str) {
-        self.shared
-            .outbound
-            .notify("window/logMessage", json!({"type": severity as u8, "message": text}));
+        self.shared.outbound.notify(
+            "window/logMessage",
+            json!({"type": severity as u8, "message": crate::shown::prose(text)}),
+        );
     }
 
     /// Ends when a question may be asked that nobody waits for: when the person does not type, or the client's questions

@@ -1,5 +1,6 @@
 //! One session, from the connection to its end.
 
+use crate::config::startup::Startup;
 use crate::feedback::ring::Ring;
 use crate::handlers::Context;
 use crate::secrets::Secrets;
@@ -27,6 +28,8 @@ pub struct Setup {
     pub home: PathBuf,
     /// The environment that the process was started with.
     pub env: BTreeMap<String, String>,
+    /// Settings by the command that started the server.
+    pub startup: Startup,
     /// A process to watch beside the one that the client names in `initialize`.
     pub parent: Option<u32>,
     /// Why there is no log, for the person.
@@ -50,7 +53,7 @@ pub async fn run(wire: Wire, setup: Setup, stop: Stop) -> io::Result<End> {
     if let Some(trace) = &trace {
         outbound.trace_to(trace.clone());
     }
-    let incoming = transport::spawn_reader(wire.reader, trace)?;
+    let incoming = transport::spawn_reader(wire.reader, wire.strict, trace)?;
     if let Some(pid) = setup.parent {
         crate::server::parent::watch(pid, stop.clone());
     }

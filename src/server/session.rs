@@ -16,6 +16,7 @@ use crate::lsp::client::Client;
 use crate::model::ModelClient;
 use crate::protocol::turn::EditorContext;
 use crate::server;
+use crate::server::editor_settings;
 use crate::telemetry::Telemetry;
 use crate::tools::Registry;
 use crate::workspace::Workspace;
@@ -23,6 +24,12 @@ use crate::workspace::search::{Searcher, Tokens};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long it counts whether a folder lies in a repository.
+const REPOSITORY: Duration = Duration::from_secs(2);
+/// Folders of which that is kept.
+const MOST_FOLDERS: usize = 1000;
 
 /// Searches for files: those that run, and the names that were read for them.
 #[derive(Default)]
@@ -48,7 +55,10 @@ struct Shared {
     chats: Chats,
     idle: Idle,
     one_offs: OneOffs,
+    asked_settings: editor_settings::Asked,
     searches: Searches,
+    /// Which folders lie in a repository, and when that was looked at.
+    repositories: Mutex<BTreeMap<PathBuf, (Instant, bool)>>,
     /// The thread that code actions speak to, by workspace folder.
     current: Mutex<BTreeMap<PathBuf, ThreadId>>,
     first_thread: Once,
@@ -65,7 +75,7 @@ impl Session {
             editor: Arc::new(editor),
             home: setup.home.clone(),
             env: setup.env.clone(),
-            client_config: Some(client.initialization_options.clone()).filter(serde_json::Value::is_object),
+            client: editor_settings::at_start(setup, &client.initialization_options),
             user_agent: ModelClient::user_agent(),
             secrets: setup.secrets.clone(),
             source: source(&client.name),
@@ -86,8 +96,10 @@ impl Session {
             presenter,
             idle,
             one_offs: OneOffs::default(),
+            asked_settings: editor_settings::Asked::default(),
             chats: Chats::default(),
             searches: Searches::default(),
+            repositories: Mutex::default(),
             current,
             first_thread: Once::new(),
         }));
@@ -102,6 +114,11 @@ impl Session {
 
     pub fn client(&self) -> &Client {
         &self.0.client
+    }
+
+    /// About which of the editor's settings the person was asked.
+    pub fn asked_settings(&self) -> &editor_settings::Asked {
+        &self.0.asked_settings
     }
 
     pub fn workspace(&self) -> &Workspace {
@@ -124,6 +141,11 @@ impl Session {
     /// What a person can tell us, and what was shown to them of it.
     pub fn feedback(&self) -> &Feedback {
         &self.0.feedback
+    }
+
+    /// See [`Presenter::decisions`].
+    pub async fn decisions(&self) -> tokio::sync::OwnedMutexGuard<()> {
+        self.presenter().decisions().await
     }
 
     /// What is told of the account.
@@ -173,12 +195,37 @@ impl Session {
         })
     }
 
-    /// The folder that a file belongs to: its workspace folder, else the folder it lies in.
+    /// The folder that a file belongs to: its workspace folder, else the folder it lies in. Countersign's own is none to work
+    /// in: of what lies there only scratch folders are.
     pub fn folder_of(&self, path: &Path) -> PathBuf {
-        self.workspace()
-            .root_of(path)
-            .or_else(|| path.parent().map(Path::to_owned))
-            .unwrap_or_else(|| self.agent().desk().home.clone())
+        let agent = self.agent();
+        let home = &agent.desk().home;
+        let root = self.workspace().root_of(path).filter(|root| root != home);
+        let around = || match path.starts_with(home) {
+            true => agent.scratch_around(path),
+            false => path.parent().map(Path::to_owned),
+        };
+        root.or_else(around).unwrap_or_else(|| agent.default_folder())
+    }
+
+    /// Whether a file lies in a repository. Looks at the disk, but not for every key: one look serves for a moment, also those
+    /// who ask while somebody else looks again.
+    pub fn in_repository(&self, path: &Path) -> bool {
+        let folder = path.parent().unwrap_or(path);
+        let known = || self.0.repositories.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((looked, is_in_one)) = known().get_mut(folder) {
+            if looked.elapsed() < REPOSITORY {
+                return *is_in_one;
+            }
+            *looked = Instant::now();
+        }
+        let is_in_one = folder.ancestors().any(|folder| folder.join(".git").exists());
+        let mut known = known();
+        if known.len() >= MOST_FOLDERS {
+            known.clear();
+        }
+        known.insert(folder.to_owned(), (Instant::now(), is_in_one));
+        is_in_one
     }
 
     /// The thread that code actions in a folder speak to, if there is one.

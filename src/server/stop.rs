@@ -29,6 +29,8 @@ pub enum End {
     Signal,
     /// A message too large to be read.
     TooLarge,
+    /// Bytes that belong to no message, over a socket.
+    NoFrame,
 }
 
 impl End {

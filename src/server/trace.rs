@@ -1,10 +1,11 @@
 //! Every message of a session in a file, for who looks for a fault: one line of JSON each, as they came and went.
 
+use crate::private;
 use regex::bytes::Regex;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -76,13 +77,9 @@ impl Trace {
 
 fn open(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
+        private::make_folder(folder)?;
     }
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    private::options().create(true).append(true).open(path)
 }
 
 fn line(from: Side, body: &[u8]) -> io::Result<Vec<u8>> {

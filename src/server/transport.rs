@@ -44,6 +44,8 @@ pub struct Wire {
     pub has_room: Option<HasRoom>,
     /// Ends the connection, for wires that a client would otherwise see stay open.
     pub hang_up: Box<dyn FnOnce() + Send>,
+    /// Bytes that belong to no message end it: over a socket they are somebody else's.
+    pub strict: bool,
 }
 
 /// Where the session stands; decides what may be asked.
@@ -146,6 +148,10 @@ impl<S: LanguageServer> Transport<S> {
             Incoming::TooLarge(message) => {
                 self.unreadable(message);
                 return Step::End(End::TooLarge);
+            }
+            Incoming::NoFrame(message) => {
+                self.unreadable(message);
+                return Step::End(End::NoFrame);
             }
         }
         Step::Next
@@ -465,10 +471,17 @@ fn lock(in_flight: &InFlight) -> std::sync::MutexGuard<'_, HashMap<Id, Option<Ab
 }
 
 /// Starts the thread that reads. The channel closes at the end of input.
-pub(crate) fn spawn_reader(source: Box<dyn Read + Send>, trace: Option<Trace>) -> io::Result<mpsc::Receiver<Incoming>> {
+pub(crate) fn spawn_reader(
+    source: Box<dyn Read + Send>,
+    strict: bool,
+    trace: Option<Trace>,
+) -> io::Result<mpsc::Receiver<Incoming>> {
     let (sender, receiver) = mpsc::channel(READ_AHEAD);
     std::thread::Builder::new().name("lsp-in".into()).spawn(move || {
-        let mut reader = FrameReader::new(source);
+        let mut reader = match strict {
+            true => FrameReader::strict(source),
+            false => FrameReader::new(source),
+        };
         loop {
             let message = match reader.next() {
                 Ok(Some(Frame::Body(body))) => {
@@ -488,6 +501,10 @@ pub(crate) fn spawn_reader(source: Box<dyn Read + Send>, trace: Option<Trace>) -
                 Err(error @ FrameError::TooLarge(_)) => {
                     // Should nobody take it, the session has ended already.
                     let _ = sender.blocking_send(Incoming::TooLarge(error.to_string()));
+                    return;
+                }
+                Err(error @ FrameError::NoFrame(_)) => {
+                    let _ = sender.blocking_send(Incoming::NoFrame(error.to_string()));
                     return;
                 }
                 Err(FrameError::Io(error)) => return tracing::info!(%error, "the client's end cannot be read"),

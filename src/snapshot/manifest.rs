@@ -246,19 +246,7 @@ fn take_path(rest: &mut &[u8]) -> Option<PathBuf> {
     let length = usize::try_from(u32::from_le_bytes(take(rest)?)).ok()?;
     let (path, left) = rest.split_at_checked(length)?;
     *rest = left;
-    path_of_bytes(path)
-}
-
-/// A path by its bytes; nothing where the system has no such path.
-#[cfg(unix)]
-pub fn path_of_bytes(bytes: &[u8]) -> Option<PathBuf> {
-    use std::os::unix::ffi::OsStrExt as _;
-    Some(std::ffi::OsStr::from_bytes(bytes).into())
-}
-
-#[cfg(not(unix))]
-pub fn path_of_bytes(bytes: &[u8]) -> Option<PathBuf> {
-    Some(std::str::from_utf8(bytes).ok()?.into())
+    crate::patch::any_path::of_bytes(path)
 }
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 
 use super::{Blob, files};
 use crate::ids::{ThreadId, TurnId};
+use crate::patch::any_path as path;
 use crate::patch::disk::content_hash;
 use crate::patch::hunk::text_edits;
+use crate::private;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
@@ -20,6 +22,10 @@ const MOST_KEPT: usize = 2000;
 const PRUNE_EVERY: Duration = Duration::from_secs(6 * 3600);
 /// A longer text before has a file of its own.
 const SMALL: usize = 64 << 10;
+/// How names of files end that hold bytes as they are.
+const KEPT: &str = "bytes";
+/// Stands for the records where a blob names its store.
+const OWN: &str = "turns";
 /// The largest record that is read, in bytes.
 const MOST_BYTES: u64 = 512 << 20;
 
@@ -39,6 +45,9 @@ pub struct TurnRecord {
     /// Empty folders that were there before the turn and are gone.
     #[serde(default, with = "paths", skip_serializing_if = "Vec::is_empty")]
     pub gone_folders: Vec<PathBuf>,
+    /// Files that the person saved while a command ran that changed them too.
+    #[serde(default, with = "paths", skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<PathBuf>,
     /// For an undo: the turns that it took back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undoes: Vec<TurnId>,
@@ -114,6 +123,7 @@ impl Written {
             no_snapshot: record.no_snapshot.clone(),
             new_folders: record.new_folders.clone(),
             gone_folders: record.gone_folders.clone(),
+            shared: record.shared.clone(),
             undoes: record.undoes.clone(),
         };
         (Self { record, large }, texts)
@@ -174,7 +184,7 @@ pub enum Content {
 }
 
 impl TurnRecord {
-    /// Whether there is nothing to take back and nothing unknown.
+    /// Whether there is nothing to undo and nothing unknown.
     pub fn is_empty(&self) -> bool {
         self.no_snapshot.is_none()
             && self.files.is_empty()
@@ -250,6 +260,35 @@ impl Records {
         self.folder.join(format!("{turn}-{}.text", &name[..16]))
     }
 
+    /// Keeps bytes that no snapshot has, in a file of their own.
+    ///
+    /// # Errors
+    /// The home folder cannot be written.
+    pub(super) fn keep(&self, turn: &TurnId, bytes: &[u8]) -> io::Result<Blob> {
+        let digest = content_hash(bytes);
+        let name = format!("{turn}-{}", &digest[..16]);
+        let Some(path) = self.path(&TurnId::from(name.as_str()), KEPT) else {
+            return Err(io::Error::other(format!("{turn} is no name for a file")));
+        };
+        crate::exec::git::make_private(&self.folder)?;
+        files::replace(&path, bytes)?;
+        Ok(Blob {
+            store: OWN.to_owned(),
+            oid: name,
+            digest,
+        })
+    }
+
+    /// The bytes that were kept so; nothing where they are not kept any more, or are others by now.
+    pub(super) fn kept(&self, blob: &Blob) -> Option<Vec<u8>> {
+        if blob.store != OWN {
+            return None;
+        }
+        let path = self.path(&TurnId::from(blob.oid.as_str()), KEPT)?;
+        let bytes = std::fs::read(path).ok()?;
+        (content_hash(&bytes) == blob.digest).then_some(bytes)
+    }
+
     /// Whether a turn was taken back and not brought back since.
     pub fn is_undone(&self, turn: &TurnId) -> bool {
         self.path(turn, "undone").is_some_and(|path| path.exists())
@@ -264,7 +303,7 @@ impl Records {
             return Ok(());
         };
         if undone {
-            return std::fs::write(path, "");
+            return private::write(&path, "");
         }
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -282,8 +321,8 @@ impl Records {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let is_hash = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
         let is_text = |name: &str| {
-            let rest = name.strip_prefix(&texts).and_then(|rest| rest.strip_suffix(".text"));
-            rest.is_some_and(is_hash)
+            let rest = name.strip_prefix(&texts).and_then(|rest| rest.split_once('.'));
+            rest.is_some_and(|(hash, end)| is_hash(hash) && (end == "text" || end == KEPT))
         };
         let texts = entries
             .filter(|entry| entry.file_name().to_str().is_some_and(is_text))
@@ -302,7 +341,7 @@ impl Records {
             return;
         }
         // Should it not be written, the next turn looks again.
-        let _written = std::fs::write(&mark, "");
+        let _written = private::write(&mark, "");
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let mut found: Vec<(std::time::SystemTime, PathBuf)> = entries
             .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
@@ -319,52 +358,19 @@ impl Records {
     }
 }
 
-/// A path as text; one that is no UTF-8 by its bytes.
-mod path {
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
-    use serde::de::Error as _;
-    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
-    use std::path::{Path, PathBuf};
-
-    /// No path begins like this by chance: it would have to be relative.
-    const MARK: &str = "base64:";
-
-    pub(super) fn to_text(path: &Path) -> String {
-        match path.to_str() {
-            Some(text) if !text.starts_with(MARK) => text.to_owned(),
-            _ => format!("{MARK}{}", STANDARD.encode(path.as_os_str().as_encoded_bytes())),
-        }
-    }
-
-    pub(super) fn of_text(text: &str) -> Option<PathBuf> {
-        match text.strip_prefix(MARK) {
-            None => Some(PathBuf::from(text)),
-            Some(code) => super::super::manifest::path_of_bytes(&STANDARD.decode(code).ok()?),
-        }
-    }
-
-    pub(super) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-        to_text(path).serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        of_text(&text).ok_or_else(|| D::Error::custom("not a path"))
-    }
-}
-
 mod optional_path {
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
     use std::path::PathBuf;
 
     pub(super) fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
-        path.as_deref().map(super::path::to_text).serialize(serializer)
+        path.as_deref()
+            .map(crate::patch::any_path::to_text)
+            .serialize(serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
         let text = Option::<String>::deserialize(deserializer)?;
-        Ok(text.as_deref().and_then(super::path::of_text))
+        Ok(text.as_deref().and_then(crate::patch::any_path::of_text))
     }
 }
 
@@ -374,13 +380,13 @@ mod paths {
     use std::path::PathBuf;
 
     pub(super) fn serialize<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
-        let texts: Vec<String> = paths.iter().map(|path| super::path::to_text(path)).collect();
+        let texts: Vec<String> = paths.iter().map(|path| crate::patch::any_path::to_text(path)).collect();
         texts.serialize(serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
         let texts = Vec::<String>::deserialize(deserializer)?;
-        let paths: Option<Vec<PathBuf>> = texts.iter().map(|text| super::path::of_text(text)).collect();
+        let paths: Option<Vec<PathBuf>> = texts.iter().map(|text| crate::patch::any_path::of_text(text)).collect();
         paths.ok_or_else(|| D::Error::custom("not a path"))
     }
 }
@@ -421,6 +427,7 @@ mod tests {
             ],
             new_folders: vec!["/w/d".into()],
             gone_folders: Vec::new(),
+            shared: vec!["/w/s".into()],
             undoes: vec!["u".into()],
         }
     }

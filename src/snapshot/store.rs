@@ -5,6 +5,9 @@ use super::manifest::{Entry, Kind, Manifest, Marks, Oid};
 use super::walk::{self, Found};
 use super::{Limits, SnapshotError, files};
 use crate::exec::git::{self, GitError, OwnRepository, OwnRun, Stop};
+use crate::private;
+use crate::workspace::opened::{is_gone, open_unlinked, read_link_unlinked};
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -32,8 +35,8 @@ const PRUNE_EVERY: Duration = Duration::from_secs(6 * 3600);
 
 pub(super) struct Store {
     pub(super) repository: OwnRepository,
-    /// Where programs are looked for.
-    pub(super) path: Option<String>,
+    /// Tells where programs are.
+    pub(super) env: BTreeMap<String, String>,
 }
 
 /// Held while the store is changed; let go with the process at the latest.
@@ -105,7 +108,7 @@ impl Store {
         if index == known.index {
             return Ok((known.tracked.clone(), index));
         }
-        match git::tracked(root, self.path.as_deref(), stop) {
+        match git::tracked(root, &self.env, stop) {
             Ok(tracked) => Ok((tracked, index)),
             Err(GitError::Stopped) => Err(SnapshotError::Stopped),
             // Git may not want to read a repository of somebody else: then its ignore files decide alone.
@@ -128,7 +131,7 @@ impl Store {
     fn lock(&self, stop: &Stop) -> Result<Lock, SnapshotError> {
         let path = self.repository.folder().join("lock");
         let failed = |error: io::Error| SnapshotError::io("locking", &path, &error);
-        let file = File::options()
+        let file = private::options()
             .write(true)
             .create(true)
             .truncate(false)
@@ -182,7 +185,7 @@ impl Store {
         }
         let _lock = self.lock(stop)?;
         let failed = |error: io::Error| SnapshotError::io("tidying", self.repository.folder(), &error);
-        std::fs::write(&mark, "").map_err(failed)?;
+        private::write(&mark, "").map_err(failed)?;
         let folder = self.repository.folder().join(NAMES);
         let mut names: Vec<(u64, PathBuf)> = std::fs::read_dir(&folder)
             .map_err(failed)?
@@ -332,7 +335,7 @@ impl<'a> Keeping<'a> {
         }
         let whole = root.join(&entry.path);
         let content = match kind {
-            Kind::Link => match std::fs::read_link(&whole) {
+            Kind::Link => match read_link_unlinked(&whole) {
                 Ok(target) => target.into_os_string().into_encoded_bytes(),
                 Err(_) => return Ok(None),
             },
@@ -346,7 +349,8 @@ impl<'a> Keeping<'a> {
                     entry.kind = Kind::Unkept;
                     return Ok(Some(entry));
                 }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                // Also where a folder on the way is a link by now: nothing of the workspace is there.
+                Err(error) if is_gone(&error) => return Ok(None),
                 Err(_) => {
                     entry.kind = Kind::Unkept;
                     return Ok(Some(entry));
@@ -546,16 +550,9 @@ fn digest(content: &[u8]) -> [u8; 16] {
 }
 
 /// The content of a regular file; nothing if it is too large. Never waits for a pipe and never follows a link that has
-/// taken its place.
+/// taken its place, or that of a folder around it.
 fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut options = File::options();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY | libc::O_CLOEXEC);
-    }
-    let file = options.open(path)?;
+    let file = open_unlinked(path)?;
     let meta = file.metadata()?;
     if !meta.is_file() {
         return Err(io::Error::from(io::ErrorKind::NotFound));
@@ -563,4 +560,32 @@ fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     let mut content = Vec::with_capacity(usize::try_from(meta.len().min(most)).unwrap_or_default() + 1);
     file.take(most + 1).read_to_end(&mut content)?;
     Ok(Some(content).filter(|content| content.len() as u64 <= most))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// A folder that becomes a link between the look and the reading leads nowhere.
+    #[test]
+    fn no_folder_that_became_a_link_is_gone_through() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().canonicalize().expect("a path");
+        for name in ["kept", "elsewhere"] {
+            std::fs::create_dir(root.join(name)).expect("mkdir");
+            std::fs::write(root.join(name).join("f"), name).expect("write");
+            std::os::unix::fs::symlink("f", root.join(name).join("l")).expect("symlink");
+        }
+        let content = read(&root.join("kept/f"), 100).expect("read");
+        assert_eq!(content.as_deref(), Some(&b"kept"[..]));
+        assert_eq!(read(&root.join("kept/f"), 3).expect("read"), None);
+        assert_eq!(read_link_unlinked(&root.join("kept/l")).expect("read"), Path::new("f"));
+        std::fs::rename(root.join("kept"), root.join("moved")).expect("rename");
+        std::os::unix::fs::symlink("elsewhere", root.join("kept")).expect("symlink");
+        for name in ["kept/f", "kept/l"] {
+            let error = read(&root.join(name), 100).expect_err(name);
+            assert!(is_gone(&error), "{name}: {error}");
+        }
+        assert!(read_link_unlinked(&root.join("kept/l")).is_err());
+    }
 }

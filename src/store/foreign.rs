@@ -202,6 +202,7 @@ fn file_change(id: ItemId, map: &Map<String, Value>) -> ThreadItem {
         id,
         proposal_id: None,
         changes,
+        applied: None,
         auto_approved: map.get("auto_approved").and_then(Value::as_bool) == Some(true),
         status: status(map).unwrap_or(match success {
             Some(false) => ItemStatus::Failed,

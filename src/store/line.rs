@@ -66,6 +66,9 @@ pub enum EventMsg {
         /// Seconds since the epoch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         completed_at: Option<i64>,
+        /// Why it failed, where the reference system says so here: a text, or what an `error` event holds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<Value>,
     },
     TurnAborted {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -152,6 +155,8 @@ impl RolloutItem {
                 model_context_window: body.model_context_window.map(u64::from),
                 kind: body.turn.kind,
             }],
+            // It is said again.
+            EventKind::ItemCompleted(body) if body.withdrawn => Vec::new(),
             EventKind::ItemCompleted(body) => {
                 let mut events = vec![EventMsg::ItemCompleted {
                     thread_id: Some(event.at.thread_id.clone()),
@@ -181,6 +186,7 @@ impl RolloutItem {
                         turn_id,
                         last_agent_message: body.last_agent_message.clone(),
                         completed_at,
+                        error: None,
                     },
                 });
                 events
@@ -405,6 +411,36 @@ impl EventMsg {
                 true => None,
                 false => serde_json::to_value(&error.actions).ok(),
             },
+        }
+    }
+
+    /// The error that closes a turn, as an `error` event would tell of it.
+    pub fn closing_error(&self) -> Option<TurnError> {
+        let Self::TaskComplete { error: Some(error), .. } = self else {
+            return None;
+        };
+        let of = |message: String, fields: &Value| Self::Error {
+            message,
+            codex_error_info: ["codex_error_info", "codexErrorInfo"]
+                .iter()
+                .find_map(|key| fields.get(*key))
+                .cloned(),
+            kind: fields.get("kind").cloned(),
+            http_status: None,
+            actions: None,
+        };
+        match error {
+            Value::Null | Value::Bool(false) => None,
+            Value::String(message) if message.trim().is_empty() => None,
+            Value::String(message) => of(message.clone(), &Value::Null).to_error(),
+            fields => {
+                let message = text(fields, "message").filter(|message| !message.trim().is_empty());
+                of(
+                    message.unwrap_or_else(|| "The turn failed; the file does not say why.".to_owned()),
+                    fields,
+                )
+                .to_error()
+            }
         }
     }
 

@@ -5,7 +5,7 @@
 
 use super::line::{EventMsg, RolloutItem, SessionMeta, TurnContextRecord, parse_ms, text};
 use super::{StoreError, history, packed, summary, turns};
-use crate::ids::ThreadId;
+use crate::ids::{ItemId, ThreadId};
 use crate::model::item::ResponseItem;
 use crate::protocol::item::ThreadItem;
 use crate::protocol::model::{RateLimits, ThreadTokenUsage};
@@ -28,6 +28,8 @@ pub struct Stored {
     pub history: Vec<ResponseItem>,
     /// What the person is to see.
     pub turns: Vec<Turn>,
+    /// Items that the person has seen in turns that were rolled back. No other gets their ids.
+    pub dropped: Vec<ItemId>,
     pub usage: Option<ThreadTokenUsage>,
     /// What the provider said last of the account's allowance.
     pub rate_limits: Option<RateLimits>,
@@ -42,6 +44,21 @@ pub struct Stored {
     /// The last of those was cut off as it was written: nothing is wrong with the file.
     pub cut_off: bool,
     pub(super) tail: Tail,
+}
+
+impl Stored {
+    /// Whether this program wrote it, into its own folder. What lies elsewhere is somebody else's, whatever it says of itself.
+    pub fn is_ours(&self, home: &Path) -> bool {
+        self.meta.is_ours() && self.lies_in(home)
+    }
+
+    /// Whether it is among the threads of a home folder, those that were put away with them.
+    pub fn lies_in(&self, home: &Path) -> bool {
+        let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let path = real(&self.path);
+        let folders = [super::SESSIONS, super::ARCHIVE];
+        folders.iter().any(|folder| path.starts_with(real(&home.join(folder))))
+    }
 }
 
 /// How to go on writing the file.
@@ -119,18 +136,20 @@ pub(super) fn understand(path: &Path, lines: &Lines) -> Result<Stored, StoreErro
                 _ => None,
             });
             meta.memory_mode = later.next_back();
-            meta
+            meta.in_file(path)
         }
         None if lines.lines.is_empty() => return Err(StoreError::Empty { path: path.to_owned() }),
         // The first line is damaged but the conversation is there: the name still tells whose it is.
         None => meta_from_name(path, lines).ok_or_else(|| StoreError::NoMeta { path: path.to_owned() })?,
     };
     let replayed = history::replay(items());
+    let (turns, dropped) = turns::reconstruct_all(&lines.lines);
     let name = items().fold(None, |name, item| summary::name_of(item).unwrap_or(name));
     Ok(Stored {
         path: path.to_owned(),
         history: replayed.history,
-        turns: turns::reconstruct(&lines.lines),
+        turns,
+        dropped,
         usage: replayed.usage,
         rate_limits: replayed.rate_limits,
         last_context: items().fold(None, |last, item| match item {
@@ -148,30 +167,39 @@ pub(super) fn understand(path: &Path, lines: &Lines) -> Result<Stored, StoreErro
 }
 
 fn meta_from_name(path: &Path, lines: &Lines) -> Option<SessionMeta> {
-    let (created_at_ms, id) = summary::parse_name(path.file_name()?.to_str()?)?;
+    let meta = named_meta(path)?;
     let usable = lines.lines.iter().any(|line| line.item.is_some());
     usable.then(|| {
         let cwd = lines.lines.iter().find_map(|line| match &line.item {
             Some(RolloutItem::TurnContext(context)) => Some(context.cwd.clone()),
             _ => None,
         });
-        // Not ours as far as anyone can tell, so a resume makes a copy and leaves the damaged file alone.
         SessionMeta {
-            id: ThreadId::from(id),
-            forked_from_id: None,
-            created_at_ms,
             cwd: cwd.unwrap_or_default(),
-            originator: String::new(),
-            cli_version: String::new(),
-            source: "unknown".to_owned(),
-            model_provider: None,
-            instructions: None,
-            base_instructions: None,
-            dynamic_tools: Vec::new(),
-            agent: None,
-            git: None,
-            memory_mode: None,
+            ..meta
         }
+    })
+}
+
+/// What a file's name tells of the thread in it. Not ours as far as anyone can tell, so a resume makes a copy and leaves the
+/// damaged file alone.
+pub(super) fn named_meta(path: &Path) -> Option<SessionMeta> {
+    let (created_at_ms, id) = summary::parse_name(path.file_name()?.to_str()?)?;
+    Some(SessionMeta {
+        id: ThreadId::from(id),
+        forked_from_id: None,
+        created_at_ms,
+        cwd: PathBuf::new(),
+        originator: String::new(),
+        cli_version: String::new(),
+        source: "unknown".to_owned(),
+        model_provider: None,
+        instructions: None,
+        base_instructions: None,
+        dynamic_tools: Vec::new(),
+        agent: None,
+        git: None,
+        memory_mode: None,
     })
 }
 

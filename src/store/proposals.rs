@@ -67,6 +67,12 @@ pub struct Bounds {
     /// What may be neither read nor written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<PathBuf>,
+    /// Names that the configuration protects besides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protected: Vec<String>,
+    /// Names that it does not protect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unprotected: Vec<String>,
 }
 
 impl Bounds {
@@ -77,6 +83,7 @@ impl Bounds {
             Some(walls) => Confinement::of_kept(walls),
             None => Confinement::new(&self.policy, &self.cwd, &self.roots, tmpdir).without(&self.unreadable),
         };
+        let confinement = confinement.naming(&self.protected, &self.unprotected);
         self.granted
             .iter()
             .cloned()
@@ -119,6 +126,7 @@ fn lean(plan: &Plan) -> Plan {
         kind: file.kind.clone(),
         before: file.before.as_ref().filter(small).cloned(),
         after: None,
+        whole: file.whole.clone(),
         hunks: file.hunks.clone(),
         mode: file.mode,
     };
@@ -130,6 +138,7 @@ fn lean(plan: &Plan) -> Plan {
 /// The text after, from what is kept.
 fn after(file: &FilePlan) -> Option<String> {
     match (&file.kind, &file.before) {
+        _ if file.whole.is_some() => None,
         (FileChangeKind::Delete, _) => None,
         (_, Some(before)) => Some(with_hunks(before, &file.hunks, &vec![true; file.hunks.len()])),
         (_, None) => Some(file.hunks.iter().map(|hunk| hunk.new_text.as_str()).collect()),
@@ -489,6 +498,7 @@ mod tests {
             kind: kind.clone(),
             before: Some(before.to_owned()),
             after: Some(after.to_owned()),
+            whole: None,
             hunks: hunks(before, after),
             mode: None,
         };
@@ -511,6 +521,7 @@ mod tests {
             base_version: None,
             version: None,
             mode: None,
+            not_text: None,
             before: None,
             after: None,
             current: None,
@@ -544,6 +555,8 @@ mod tests {
                 granted: Vec::new(),
                 walls: None,
                 unreadable: Vec::new(),
+                protected: vec!["deploy.yml".to_owned()],
+                unprotected: Vec::new(),
             },
             feedback: vec!["words".to_owned()],
         }

@@ -31,6 +31,10 @@ use std::time::SystemTime;
 use tokio::sync::{oneshot, watch};
 use writer::{Body, Numbered, Order, Parts, RETRY, Task};
 
+/// Lines that wait for a thread to take them. What is more is lost: a machine that has no thread for so long has no memory for them
+/// either.
+const MOST_KEPT: usize = 100_000;
+
 /// Writes one thread's rollout. Clones write the same file, in the order of their calls.
 #[derive(Clone, Debug)]
 pub struct Recorder {
@@ -43,6 +47,18 @@ struct Shared {
     state: Mutex<State>,
     trouble: watch::Sender<Option<String>>,
     settled: watch::Sender<u64>,
+    /// How its thread is started.
+    start: Start,
+}
+
+/// Starts a thread that does this; what it is for is lost if it cannot be.
+type Start = fn(Box<dyn FnOnce() + Send>) -> std::io::Result<()>;
+
+fn start_thread(work: Box<dyn FnOnce() + Send>) -> std::io::Result<()> {
+    std::thread::Builder::new()
+        .name("rollout".to_owned())
+        .spawn(work)
+        .map(drop)
 }
 
 #[derive(Debug)]
@@ -57,6 +73,8 @@ struct State {
     held: Option<File>,
     /// The time that the file is to have in the end, whatever is written.
     keep_time: Option<SystemTime>,
+    /// Lines that were not handed over yet, since there is no thread to take them: it could not be started.
+    kept: Vec<Numbered>,
     writer: Writer,
 }
 
@@ -211,12 +229,12 @@ impl Recorder {
     async fn copy(home: &Path, lines: &[Line], stored: &Stored, mut meta: SessionMeta) -> Result<Self, StoreError> {
         meta.forked_from_id = Some(stored.meta.id.clone());
         let from = stored.meta.clone();
+        let is_ours = stored.is_ours(home);
         if meta.cwd.as_os_str().is_empty() {
-            meta.cwd = stored
-                .last_context
-                .as_ref()
-                .map_or(from.cwd, |context| context.cwd.clone());
+            let last = stored.last_context.as_ref().filter(|_| is_ours);
+            meta.cwd = last.map_or(from.cwd, |context| context.cwd.clone());
         }
+        let cwd = meta.cwd.clone();
         meta.model_provider = meta.model_provider.or(from.model_provider);
         meta.instructions = meta.instructions.or(from.instructions);
         meta.base_instructions = meta.base_instructions.or(from.base_instructions);
@@ -229,7 +247,11 @@ impl Recorder {
             line.kind != "session_meta" && line.item.as_ref().is_none_or(|item| summary::name_of(item).is_none())
         };
         for line in lines.iter().filter(is_copied) {
-            state.preamble.push((line.kind.clone(), line.payload.clone()));
+            let payload = match line.kind.as_str() {
+                "turn_context" if !is_ours => without_folders(&line.payload, &cwd),
+                _ => line.payload.clone(),
+            };
+            state.preamble.push((line.kind.clone(), payload));
         }
         // The copy is of a turn that will never end over there.
         if let Some(turn) = stored.turns.last()
@@ -254,6 +276,7 @@ impl Recorder {
             torn: tail.torn,
             held,
             keep_time: None,
+            kept: Vec::new(),
             writer: Writer::Waiting,
         };
         Self {
@@ -262,6 +285,7 @@ impl Recorder {
                 state: Mutex::new(state),
                 trouble: watch::Sender::new(None),
                 settled: watch::Sender::new(0),
+                start: start_thread,
             }),
         }
     }
@@ -308,30 +332,71 @@ impl Recorder {
     /// Hands lines to the writing thread, after what must go ahead of them.
     fn write(&self, items: Vec<Body>) -> u64 {
         let mut state = self.state();
+        if state.kept.len() >= MOST_KEPT && self.hand_over(&mut state).is_err() {
+            tracing::error!(path = %self.path().display(), "too many lines wait to be recorded; what comes now is lost");
+            return 0;
+        }
         let now = now_ms().max(state.last_ms);
         state.last_ms = now;
         let preamble: Vec<Body> = std::mem::take(&mut state.preamble)
             .into_iter()
             .map(Body::Parts)
             .collect();
-        let mut numbered = Vec::new();
         for body in preamble.into_iter().chain(items) {
-            numbered.push(Numbered {
+            let ordinal = state.next_ordinal;
+            state.next_ordinal += 1;
+            state.kept.push(Numbered {
                 at_ms: now,
-                ordinal: state.next_ordinal,
+                ordinal,
                 body,
             });
-            state.next_ordinal += 1;
         }
         let last = state.next_ordinal;
-        match self.writer(&mut state) {
-            Some(writer) => match writer.send(Order::Write(numbered)) {
-                Ok(()) => return last,
-                Err(_) => tracing::error!(path = %self.path().display(), "the recorder's thread is gone"),
-            },
-            None => tracing::warn!(path = %self.path().display(), "recorded after close; the lines are lost"),
+        match self.hand_over(&mut state) {
+            Ok(true) => last,
+            Ok(false) => {
+                tracing::warn!(path = %self.path().display(), "recorded after close; the lines are lost");
+                state.kept.clear();
+                0
+            }
+            // They are kept, and nobody waits for them meanwhile.
+            Err(_) => {
+                self.shared.settled.send_replace(last);
+                last
+            }
         }
-        0
+    }
+
+    /// Hands over what is kept. False if the recorder is closed.
+    fn hand_over(&self, state: &mut State) -> Result<bool, StoreError> {
+        let Some(writer) = self.writer(state).map_err(|cause| self.not_started(cause))? else {
+            return Ok(false);
+        };
+        let writer = writer.clone();
+        let lines = std::mem::take(&mut state.kept);
+        if let Err(refused) = writer.send(Order::Write(lines)) {
+            // It has died; the next order starts another one, which begins a line of its own.
+            if let Order::Write(lines) = refused.0 {
+                state.kept = lines;
+            }
+            state.torn = true;
+            state.writer = Writer::Waiting;
+            return Err(self.not_started(std::io::Error::other("the thread that writes it has ended")));
+        }
+        Ok(true)
+    }
+
+    /// Says once that lines have to wait, until they are written.
+    fn not_started(&self, cause: std::io::Error) -> StoreError {
+        let error = StoreError::Write {
+            path: self.shared.path.clone(),
+            cause,
+        };
+        if self.shared.trouble.borrow().is_none() {
+            tracing::error!(%error, "no thread for the recorder");
+            self.shared.trouble.send_replace(Some(error.to_string()));
+        }
+        error
     }
 
     /// Waits until everything recorded so far is in the file, or has been refused by it.
@@ -354,6 +419,19 @@ impl Recorder {
         };
         let answer = {
             let mut state = self.state();
+            // A thread that has died gives the lines back; the next one takes them.
+            if !state.kept.is_empty()
+                && self.hand_over(&mut state).is_err()
+                && let Err(error) = self.hand_over(&mut state)
+            {
+                if close {
+                    let lines = std::mem::take(&mut state.kept).len();
+                    state.held = None;
+                    state.writer = Writer::Closed;
+                    tracing::error!(%error, lines, "the end of a conversation was not recorded");
+                }
+                return Err(error);
+            }
             let writer = if close {
                 state.held = None;
                 std::mem::replace(&mut state.writer, Writer::Closed)
@@ -383,8 +461,9 @@ impl Recorder {
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
 
-    /// The thread's mailbox, which is opened with the first order.
-    fn writer<'a>(&self, state: &'a mut State) -> Option<&'a Sender<Order>> {
+    /// The thread's mailbox, which is opened with the first order; none once it is closed. A thread that cannot be started is
+    /// tried again with the next order.
+    fn writer<'a>(&self, state: &'a mut State) -> std::io::Result<Option<&'a Sender<Order>>> {
         if let Writer::Waiting = state.writer {
             let (sender, orders) = channel();
             let task = Task {
@@ -400,24 +479,44 @@ impl Recorder {
                 lines: VecDeque::new(),
                 retry: RETRY,
             };
-            let started = std::thread::Builder::new()
-                .name("rollout".to_owned())
-                .spawn(move || task.run(&orders));
+            // Where it comes back from if nobody takes it: it has the file, and its lock.
+            let slot = Arc::new(Mutex::new(Some(task)));
+            let taken = slot.clone();
+            let started = (self.shared.start)(Box::new(move || {
+                let task = taken.lock().unwrap_or_else(PoisonError::into_inner).take();
+                if let Some(task) = task {
+                    task.run(&orders);
+                }
+            }));
             if let Err(error) = started {
-                tracing::error!(%error, "no thread for the recorder");
+                let task = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+                state.held = task.and_then(|task| task.file);
+                return Err(error);
             }
             state.writer = Writer::Running(sender);
         }
-        match &state.writer {
+        Ok(match &state.writer {
             Writer::Running(sender) => Some(sender),
             _ => None,
-        }
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing in the locked parts can panic halfway through a change.
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The settings of a turn without the folders that somebody else wrote down: in a copy they would be ours.
+fn without_folders(payload: &str, cwd: &Path) -> String {
+    let Ok(mut settings) = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(payload) else {
+        return payload.to_owned();
+    };
+    settings.remove("runtime_workspace_roots");
+    if settings.contains_key("cwd") {
+        settings.insert("cwd".to_owned(), serde_json::Value::from(cwd.to_string_lossy()));
+    }
+    serde_json::Value::Object(settings).to_string()
 }
 
 fn meta_json(meta: &SessionMeta) -> String {
@@ -437,5 +536,106 @@ async fn blocking<T: Send + 'static>(
             // Only when the runtime is being taken down; whoever asked is going too.
             Err(_) => Err(StoreError::Closed { path: PathBuf::new() }),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Threads that cannot be started before one can.
+    static REFUSED: AtomicUsize = AtomicUsize::new(0);
+
+    fn start_after_refusals(work: Box<dyn FnOnce() + Send>) -> std::io::Result<()> {
+        let refused = REFUSED.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        match refused {
+            Ok(_) => Err(std::io::ErrorKind::WouldBlock.into()),
+            Err(_) => start_thread(work),
+        }
+    }
+
+    fn said(text: &str) -> RolloutItem {
+        RolloutItem::EventMsg(EventMsg::UserMessage {
+            message: text.to_owned(),
+            images: None,
+        })
+    }
+
+    /// No line is lost where the machine has no thread left for a while, and the person hears of it once.
+    #[tokio::test]
+    async fn lines_wait_for_a_thread_that_cannot_be_started() {
+        let home = tempfile::tempdir().expect("a folder");
+        let meta = SessionMeta::new("019a0000-0000-7000-8000-000000000001".into(), home.path(), "test");
+        let mut recorder = Recorder::create(home.path(), meta).await.expect("a recorder");
+        Arc::get_mut(&mut recorder.shared).expect("its only owner").start = start_after_refusals;
+        // One for each record, and two for what waits for it.
+        REFUSED.store(4, Ordering::SeqCst);
+        let settled = recorder.settled();
+        for text in ["one", "two"] {
+            let last = recorder.record([said(text)]);
+            assert!(
+                last > 0 && *settled.borrow() >= last,
+                "nobody waits for what is refused"
+            );
+        }
+        let trouble = recorder.trouble();
+        let notice = trouble.borrow().clone().expect("a notice");
+        assert!(notice.contains("cannot be recorded"), "{notice}");
+        assert!(matches!(recorder.flush().await, Err(StoreError::Write { .. })));
+        recorder.record([said("three")]);
+        recorder.flush().await.expect("a thread");
+        assert_eq!(*trouble.borrow(), None);
+        let text = std::fs::read_to_string(recorder.path()).expect("a file");
+        let places: Vec<_> = ["session_meta", "one", "two", "three"]
+            .map(|word| text.find(word))
+            .into();
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{text}");
+        recorder.close().await.expect("closed");
+    }
+
+    fn start_never(_: Box<dyn FnOnce() + Send>) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::WouldBlock.into())
+    }
+
+    async fn fresh(home: &Path, start: Start) -> Recorder {
+        let meta = SessionMeta::new("019a0000-0000-7000-8000-000000000002".into(), home, "test");
+        let mut recorder = Recorder::create(home, meta).await.expect("a recorder");
+        Arc::get_mut(&mut recorder.shared).expect("its only owner").start = start;
+        recorder
+    }
+
+    /// A thread that has died loses nothing of what it was not given, also where nothing comes after it but the end.
+    #[tokio::test]
+    async fn what_a_dead_thread_did_not_take_is_written_at_the_end() {
+        let home = tempfile::tempdir().expect("a folder");
+        let recorder = fresh(home.path(), start_thread).await;
+        let (dead, mailbox) = channel();
+        drop(mailbox);
+        recorder.state().writer = Writer::Running(dead);
+        recorder.record([said("one")]);
+        let (dead, mailbox) = channel();
+        drop(mailbox);
+        recorder.state().writer = Writer::Running(dead);
+        recorder.close().await.expect("closed");
+        let text = std::fs::read_to_string(recorder.path()).expect("a file");
+        assert!(text.contains("session_meta") && text.contains("one"), "{text}");
+        assert_eq!(recorder.record([said("two")]), 0, "it is closed");
+    }
+
+    /// Where no thread can be started for very long, what waits has a bound, and the end is the end.
+    #[tokio::test]
+    async fn what_waits_for_a_thread_that_never_comes_is_bounded() {
+        let home = tempfile::tempdir().expect("a folder");
+        let recorder = fresh(home.path(), start_never).await;
+        assert!(recorder.record((0..MOST_KEPT).map(|_| said("one"))) > 0);
+        assert_eq!(recorder.record([said("two")]), 0);
+        assert!(recorder.state().kept.len() <= MOST_KEPT + 1);
+        assert!(matches!(recorder.close().await, Err(StoreError::Write { .. })));
+        {
+            let state = recorder.state();
+            assert!(state.kept.is_empty() && matches!(state.writer, Writer::Closed));
+        }
+        assert_eq!(recorder.record([said("three")]), 0);
     }
 }

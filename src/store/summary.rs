@@ -68,42 +68,41 @@ pub(super) fn head(path: &Path) -> Result<Head, HeadError> {
         } else {
             bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0)
         };
-        match parse_head(&bytes[..end]) {
-            Ok(head) if head.preview.is_some() || whole || want >= HEAD_MOST => return Ok(head),
+        match parse_head(&bytes[..end], load::named_meta(path)) {
+            Ok(mut head) if head.preview.is_some() || whole || want >= HEAD_MOST => {
+                head.meta = head.meta.in_file(path);
+                return Ok(head);
+            }
             Err(error) if whole || want >= HEAD_MOST => return Err(error),
             _ => want *= 4,
         }
     }
 }
 
-fn parse_head(bytes: &[u8]) -> Result<Head, HeadError> {
+/// `named` is what the file's name tells of a thread whose description is damaged or missing.
+fn parse_head(bytes: &[u8], named: Option<SessionMeta>) -> Result<Head, HeadError> {
     let mut head: Option<Head> = None;
+    let mut described = false;
     for raw in load::raw_lines(bytes) {
         // One line at a time: the rest of the bytes need not be parsed once the words are found.
         for line in load::parse_lines(raw).lines {
             let Some(item) = line.item else { continue };
             match (&mut head, item) {
                 (None, RolloutItem::SessionMeta(meta)) => {
-                    head = Some(Head {
-                        meta,
-                        preview: None,
-                        name: None,
-                        context: None,
-                    });
+                    described = true;
+                    head = Some(Head::new(meta));
                 }
-                (None, _) => return Err(HeadError::NoMeta),
-                (Some(head), item) => {
-                    head.take_mode(&item);
-                    if let RolloutItem::TurnContext(context) = &item {
-                        head.context = Some(context.clone());
-                    }
-                    if let Some(name) = name_of(&item) {
-                        head.name = name;
-                    }
-                    if let Some(words) = words_of(&item) {
-                        head.preview = Some(words);
-                    }
+                // It stands elsewhere than at the beginning, which is how the whole is read, too.
+                (Some(head), RolloutItem::SessionMeta(meta)) if !described => {
+                    described = true;
+                    head.meta = meta;
                 }
+                (None, item) => {
+                    let mut found = Head::new(named.clone().ok_or(HeadError::NoMeta)?);
+                    found.take(&item, true);
+                    head = Some(found);
+                }
+                (Some(head), item) => head.take(&item, !described),
             }
         }
         if head.as_ref().is_some_and(|head| head.preview.is_some()) {
@@ -147,6 +146,9 @@ pub(super) fn refine(path: &Path, head: &mut Head) {
             }
         }
     }
+    if let Some(context) = head.context.as_ref().filter(|_| head.meta.cwd.as_os_str().is_empty()) {
+        head.meta.cwd.clone_from(&context.cwd);
+    }
 }
 
 /// The last bytes of a plain file, and whether they are all of it.
@@ -167,6 +169,32 @@ fn is_archived(path: &Path) -> bool {
 }
 
 impl Head {
+    fn new(meta: SessionMeta) -> Self {
+        Self {
+            meta,
+            preview: None,
+            name: None,
+            context: None,
+        }
+    }
+
+    /// What a line of the beginning tells. `folder` says that nothing but the settings of a turn tells where it works.
+    fn take(&mut self, item: &RolloutItem, folder: bool) {
+        self.take_mode(item);
+        if let RolloutItem::TurnContext(context) = item {
+            if folder && self.meta.cwd.as_os_str().is_empty() {
+                self.meta.cwd.clone_from(&context.cwd);
+            }
+            self.context = Some(context.clone());
+        }
+        if let Some(name) = name_of(item) {
+            self.name = name;
+        }
+        if let Some(preview) = words_of(item) {
+            self.preview = Some(preview);
+        }
+    }
+
     /// A later description of the same thread changes what memories may be made of it, and nothing else.
     fn take_mode(&mut self, item: &RolloutItem) {
         if let RolloutItem::SessionMeta(later) = item

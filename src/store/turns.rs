@@ -42,7 +42,13 @@ struct Building {
 }
 
 pub(super) fn reconstruct(lines: &[Line]) -> Vec<Turn> {
-    follow(lines).turns.into_iter().map(Building::finish).collect()
+    reconstruct_all(lines).0
+}
+
+/// The same with the ids of all items of turns that were rolled back.
+pub(super) fn reconstruct_all(lines: &[Line]) -> (Vec<Turn>, Vec<ItemId>) {
+    let Turns { turns, dropped, .. } = follow(lines);
+    (turns.into_iter().map(Building::finish).collect(), dropped)
 }
 
 /// How many lines a copy takes that ends with (`through`) or before a turn; `None` if there is no such turn, or it was
@@ -68,6 +74,7 @@ fn follow(lines: &[Line]) -> Turns {
         cwd: PathBuf::new(),
         line: 0,
         begun: Vec::new(),
+        dropped: Vec::new(),
     };
     for (number, line) in lines.iter().enumerate() {
         turns.line = number;
@@ -119,6 +126,8 @@ struct Turns {
     line: usize,
     /// The lines that begin a turn, also of those that were rolled back.
     begun: Vec<usize>,
+    /// Items of turns that were rolled back.
+    dropped: Vec<ItemId>,
 }
 
 impl Turns {
@@ -200,6 +209,10 @@ impl Turns {
             EventMsg::TaskComplete {
                 turn_id, completed_at, ..
             } => {
+                if let (Some(error), Some(turn)) = (event.closing_error(), self.turn(turn_id.as_ref())) {
+                    // What an event of its own said of it says more.
+                    turn.error.get_or_insert(error);
+                }
                 self.end(turn_id.as_ref(), TurnStatus::Completed, ms(completed_at));
             }
             EventMsg::TurnAborted {
@@ -224,7 +237,8 @@ impl Turns {
             }
             EventMsg::ThreadRolledBack { num_turns } => {
                 let left = begin_of_last(&self.turns, *num_turns);
-                self.turns.truncate(left);
+                let dropped = self.turns.drain(left..).flat_map(|turn| turn.items);
+                self.dropped.extend(dropped.map(|(_, item)| item.id().clone()));
             }
             EventMsg::ItemCompleted { turn_id, item, .. } => {
                 let Some(item) = foreign::thread_item(item) else { return };

@@ -1,14 +1,14 @@
 //! `grep_files`: searches the project's files as the person sees them.
 
 use super::{
-    ANSWER_LIMIT, Call, Host, Look, Reading, Tool, ToolError, ToolOutput, arguments, blocking, schema, shown_arguments,
+    ANSWER_LIMIT, Call, Host, Look, Tool, ToolError, ToolOutput, arguments, blocking, schema, shown_arguments,
 };
 use crate::model::item::ToolSpec;
-use crate::workspace::{Workspace, walk};
+use crate::workspace::{Judge, Opened, Workspace, walk};
 use futures::future::BoxFuture;
 use globset::{GlobBuilder, GlobMatcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, sinks::Lossy};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, sinks::Lossy};
 use serde::Deserialize;
 use serde_json::json;
 use std::fmt::Write;
@@ -154,10 +154,10 @@ impl Search {
     async fn run_apart(self: &Arc<Self>, host: &dyn Host) -> Result<Found, ToolError> {
         let (search, workspace, stop, reading) =
             (self.clone(), host.workspace().clone(), host.cancelled(), host.reading());
-        blocking(move || search.run(&workspace, &reading, &|| stop.is_cancelled())).await?
+        blocking(move || search.run(&workspace, reading.as_ref(), &|| stop.is_cancelled())).await?
     }
 
-    fn run(&self, workspace: &Workspace, reading: &Reading, stop: &dyn Fn() -> bool) -> Result<Found, ToolError> {
+    fn run(&self, workspace: &Workspace, reading: &dyn Judge, stop: &dyn Fn() -> bool) -> Result<Found, ToolError> {
         let mut searcher = SearcherBuilder::new()
             .line_number(true)
             .binary_detection(BinaryDetection::quit(0))
@@ -179,10 +179,10 @@ impl Search {
                 return Err(ToolError::Answer("The search was stopped.".to_owned()));
             }
             // A folder may hold files that may not be read: they are as if they were not there.
-            if !self.wanted(&path) || reading(&path).is_err() {
+            if !self.wanted(&path) || reading.path(&path).is_err() {
                 continue;
             }
-            let lines = self.lines(&mut searcher, workspace, &path, room + 1);
+            let lines = self.lines(&mut searcher, (workspace, reading), &path, room + 1);
             if lines.is_empty() {
                 continue;
             }
@@ -208,8 +208,29 @@ impl Search {
         })
     }
 
+    fn search_opened(
+        &self,
+        searcher: &mut Searcher,
+        opened: &Opened,
+        sink: impl Sink<Error = std::io::Error>,
+    ) -> Result<(), String> {
+        // What took the place of the file meanwhile is none.
+        if !opened.metadata().is_file() {
+            return Ok(());
+        }
+        searcher
+            .search_file(&self.matcher, opened.file(), sink)
+            .map_err(|error| error.to_string())
+    }
+
     /// Matching lines of one file; a file that cannot be read has none.
-    fn lines(&self, searcher: &mut Searcher, workspace: &Workspace, path: &Path, most: usize) -> Vec<(u64, String)> {
+    fn lines(
+        &self,
+        searcher: &mut Searcher,
+        (workspace, reading): (&Workspace, &dyn Judge),
+        path: &Path,
+        most: usize,
+    ) -> Vec<(u64, String)> {
         let mut lines = Vec::new();
         let sink = Lossy(|number, line: &str| {
             let line = line.trim_end();
@@ -217,13 +238,18 @@ impl Search {
             lines.push((number, line[..cut].to_owned()));
             Ok(lines.len() < most)
         });
-        let searched = match workspace.document(path) {
-            Some(document) => searcher.search_reader(&self.matcher, RopeReader::new(&document.rope), sink),
+        let searched = match workspace.judged_document(path, reading) {
+            Ok(Some(document)) => searcher
+                .search_reader(&self.matcher, RopeReader::new(&document.rope), sink)
+                .map_err(|error| error.to_string()),
             // Never opens a pipe or a device: that could wait for ever.
-            None if std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) => {
-                searcher.search_path(&self.matcher, path, sink)
+            Ok(None) if std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) => {
+                Opened::after_look(path, reading)
+                    .map_err(|error| error.to_string())
+                    .and_then(|opened| self.search_opened(searcher, &opened, sink))
             }
-            None => Ok(()),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error.to_string()),
         };
         if let Err(error) = searched {
             tracing::debug!(path = %path.display(), %error, "not searched");

@@ -1,5 +1,6 @@
 //! Image files, as the model takes them: known by their content, not by their name.
 
+use crate::workspace::{Judge, Opened, ReadError};
 use base64::Engine;
 use std::io::Read;
 use std::path::Path;
@@ -23,6 +24,11 @@ pub struct Image {
 pub enum ImageError {
     #[error("{0}")]
     Io(#[from] std::io::Error),
+    /// It may not be read, or cannot be opened; in words.
+    #[error("{0}")]
+    Closed(String),
+    #[error("there is no such file")]
+    NotThere,
     #[error("it is not a file")]
     NoFile,
     #[error("it is larger than {} MiB", LIMIT >> 20)]
@@ -33,14 +39,21 @@ pub enum ImageError {
     OtherKind,
 }
 
-/// Reads an image file.
-pub fn read(path: &Path) -> Result<Image, ImageError> {
-    // Looked at before it is opened: opening a pipe would wait for a writer.
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(ImageError::NoFile);
+impl From<ReadError> for ImageError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::NotFound { .. } => Self::NotThere,
+            ReadError::IsDirectory { .. } | ReadError::NotRegular { .. } => Self::NoFile,
+            // The sentence ends with a full stop of its own.
+            error => Self::Closed(error.to_string().trim_end_matches('.').to_owned()),
+        }
     }
-    let file = std::fs::File::open(path)?;
-    let found = file.metadata()?;
+}
+
+/// Reads an image file, if it may be read.
+pub fn read(path: &Path, judge: &dyn Judge) -> Result<Image, ImageError> {
+    let opened = Opened::judged(path, judge)?;
+    let found = opened.metadata();
     if !found.is_file() {
         return Err(ImageError::NoFile);
     }
@@ -48,7 +61,7 @@ pub fn read(path: &Path) -> Result<Image, ImageError> {
         return Err(ImageError::TooLarge);
     }
     let mut bytes = Vec::new();
-    file.take(LIMIT + 1).read_to_end(&mut bytes)?;
+    opened.file().take(LIMIT + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LIMIT {
         return Err(ImageError::TooLarge);
     }
@@ -65,11 +78,13 @@ pub fn read(path: &Path) -> Result<Image, ImageError> {
 }
 
 /// Whether a file is an image by its first bytes. What cannot be read is none.
-pub fn is_one(path: &Path) -> bool {
-    let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+pub fn is_one(path: &Path, judge: &dyn Judge) -> bool {
+    let Ok(opened) = Opened::judged(path, judge) else {
+        return false;
+    };
     let mut first = Vec::new();
-    let mut head = || std::fs::File::open(path)?.take(16).read_to_end(&mut first);
-    is_file && head().is_ok() && kind(&first).is_some()
+    let mut head = || opened.file().take(16).read_to_end(&mut first);
+    opened.metadata().is_file() && head().is_ok() && kind(&first).is_some()
 }
 
 /// What an image is by its first bytes.
@@ -86,6 +101,7 @@ fn kind(bytes: &[u8]) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::opened::All;
 
     #[test]
     fn images_are_known_by_their_first_bytes() {
@@ -119,14 +135,26 @@ mod tests {
             ("text.png", "by its content"),
             ("large.png", "larger than 20 MiB"),
             (".", "not a file"),
-            ("missing.png", "No such file"),
+            ("missing.png", "no such file"),
         ] {
-            let error = read(&path(name)).expect_err(name).to_string();
+            let error = read(&path(name), &All).expect_err(name).to_string();
             assert!(error.contains(part), "{name}: {error}");
         }
         std::fs::write(path("no-suffix"), b"\xff\xd8\xff\xe0rest").expect("written");
-        let image = read(&path("no-suffix")).expect("an image");
+        let image = read(&path("no-suffix"), &All).expect("an image");
         assert_eq!((image.kind, image.bytes), ("jpeg", 8));
         assert!(image.url.starts_with("data:image/jpeg;base64,/9j/"), "{}", image.url);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_swapped_after_the_look_is_not_read() {
+        use crate::workspace::opened::Swaps;
+        let swaps = Swaps::new("a.png");
+        let path = swaps.link.join("a.png");
+        std::fs::write(swaps.link.with_file_name("closed").join("a.png"), b"GIF89a secret").expect("written");
+        let read = read(&path, &swaps);
+        assert!(matches!(read, Err(ImageError::Closed(_))), "{read:?}");
+        assert!(!is_one(&path, &swaps));
     }
 }

@@ -4,11 +4,12 @@ use super::{
     ANSWER_LIMIT, Call, Host, Look, Tool, ToolError, ToolOutput, arguments, blocking, schema, shown_arguments,
 };
 use crate::model::item::ToolSpec;
-use crate::workspace::walk;
+use crate::workspace::{Judge, Opened, walk};
 use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::json;
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
 const DEFAULT_DEPTH: usize = 2;
 const DEFAULT_LIMIT: usize = 200;
@@ -68,23 +69,19 @@ impl Tool for ListDir {
                 limit.unwrap_or(DEFAULT_LIMIT).max(1),
             );
             let (stop, reading) = (host.cancelled(), host.reading());
-            blocking(move || {
-                list(&dir, depth, limit, &|path| reading(path).is_ok(), &|| {
-                    stop.is_cancelled()
-                })
-            })
-            .await?
-            .map(ToolOutput::ok)
+            blocking(move || list(&dir, depth, limit, reading.as_ref(), &|| stop.is_cancelled()))
+                .await?
+                .map(ToolOutput::ok)
         })
     }
 }
 
 /// The folder's path, then what is in it, a path a line.
 pub(crate) fn list(
-    dir: &std::path::Path,
+    dir: &Path,
     depth: usize,
     limit: usize,
-    may_read: &dyn Fn(&std::path::Path) -> bool,
+    judge: &dyn Judge,
     stop: &dyn Fn() -> bool,
 ) -> Result<String, ToolError> {
     match std::fs::metadata(dir) {
@@ -104,16 +101,16 @@ pub(crate) fn list(
     }
     let mut shown = format!("{}:\n", dir.display());
     let mut count = 0;
-    // Of a folder that is closed only the name is told.
-    let is_told = |entry: &walk::Entry| {
-        entry
-            .path
-            .parent()
-            .is_none_or(|folder| folder == dir || may_read(folder))
+    let mut folders = Folders {
+        judge,
+        known: Vec::new(),
     };
-    for entry in walk::entries(dir, Some(depth)).filter(is_told) {
+    for entry in walk::entries(dir, Some(depth)) {
         if stop() {
             return Err(ToolError::Answer("The listing was stopped.".to_owned()));
+        }
+        if !folders.tell(&entry.path) {
+            continue;
         }
         if count == limit || shown.len() > ANSWER_LIMIT {
             let _ = writeln!(shown, "(more entries; raise limit or list a folder below)");
@@ -130,13 +127,36 @@ pub(crate) fn list(
     Ok(shown)
 }
 
+/// The folders around an entry, as far as they may be read: of one that is closed only the name is told.
+struct Folders<'a> {
+    judge: &'a dyn Judge,
+    /// The innermost last.
+    known: Vec<(PathBuf, Option<Opened>)>,
+}
+
+impl Folders<'_> {
+    /// Whether an entry is one of its folder, and that may be read. What the path of the folder leads to can be another
+    /// by now; what is open cannot.
+    fn tell(&mut self, entry: &Path) -> bool {
+        let (Some(folder), Some(name)) = (entry.parent(), entry.file_name()) else {
+            return false;
+        };
+        while self.known.last().is_some_and(|(known, _)| !folder.starts_with(known)) {
+            self.known.pop();
+        }
+        if self.known.last().is_none_or(|(known, _)| known != folder) {
+            let opened = Opened::judged(folder, self.judge).ok();
+            self.known.push((folder.to_owned(), opened));
+        }
+        let opened = self.known.last().and_then(|(_, opened)| opened.as_ref());
+        opened.is_some_and(|opened| opened.has(name))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn open(_: &std::path::Path) -> bool {
-        true
-    }
+    use crate::workspace::opened::All;
 
     #[test]
     fn ignored_files_and_git_are_left_out_and_the_limit_is_told() {
@@ -152,25 +172,40 @@ mod tests {
             std::fs::create_dir_all(path.parent().expect("parent")).expect("mkdir");
             std::fs::write(path, text).expect("write");
         }
-        let all = list(dir.path(), 2, 100, &open, &|| false).expect("list");
+        let all = list(dir.path(), 2, 100, &All, &|| false).expect("list");
         assert_eq!(all, format!("{}:\n.gitignore\na/\na/b/\nz.txt", dir.path().display()));
         assert!(
-            list(dir.path(), 9, 100, &open, &|| false)
+            list(dir.path(), 9, 100, &All, &|| false)
                 .expect("list")
                 .contains("a/b/c.txt")
         );
         assert!(
-            list(dir.path(), 2, 1, &open, &|| false)
+            list(dir.path(), 2, 1, &All, &|| false)
                 .expect("list")
                 .ends_with("list a folder below)")
         );
         assert!(matches!(
-            list(&dir.path().join("z.txt"), 1, 1, &open, &|| false),
+            list(&dir.path().join("z.txt"), 1, 1, &All, &|| false),
             Err(ToolError::Answer(_))
         ));
         assert!(matches!(
-            list(&dir.path().join("none"), 1, 1, &open, &|| false),
+            list(&dir.path().join("none"), 1, 1, &All, &|| false),
             Err(ToolError::Answer(_))
         ));
+    }
+
+    /// Names are given of a folder that was judged, wherever its path led when it was walked.
+    #[cfg(unix)]
+    #[test]
+    fn what_is_swapped_after_the_look_is_not_told() {
+        use crate::workspace::opened::Swaps;
+        let swaps = Swaps::new("same");
+        std::fs::write(swaps.link.with_file_name("closed").join("secret-name"), "").expect("write");
+        for _ in 0..2 {
+            let listed = list(&swaps.link, 2, 100, &swaps, &|| false).expect("list");
+            assert!(listed.ends_with("(empty)"), "{listed}");
+        }
+        let listed = list(&swaps.link, 2, 100, &All, &|| false).expect("list");
+        assert!(listed.contains("secret-name"), "{listed}");
     }
 }

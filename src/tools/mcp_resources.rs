@@ -1,7 +1,7 @@
 //! `list_mcp_resources`, `list_mcp_resource_templates` and `read_mcp_resource`: what tool servers hold beside their tools.
 
 use super::{Call, Host, Look, Tool, ToolError, ToolOutput, arguments, schema, shown_arguments};
-use crate::mcp::{Server, result};
+use crate::mcp::{Server, result, untrusted};
 use crate::model::item::ToolSpec;
 use futures::future::{BoxFuture, join_all};
 use serde::Deserialize;
@@ -120,7 +120,13 @@ impl Tool for List {
             let work = async {
                 match server {
                     Some(name) => {
-                        let (page, next) = find(&self.servers, &name)?
+                        let found = find(&self.servers, &name)?;
+                        if cursor.as_ref().is_some_and(|cursor| !found.has_given(cursor)) {
+                            return Err(ToolError::Answer(format!(
+                                "{name} has given no such cursor: leave it out to begin at the first page."
+                            )));
+                        }
+                        let (page, next) = found
                             .page(method, key, cursor.as_deref())
                             .await
                             .map_err(|error| ToolError::Answer(error.to_string()))?;
@@ -134,7 +140,7 @@ impl Tool for List {
             };
             let answer = stoppable(host, work).await??;
             Ok(ToolOutput::ok(result::cut(
-                result::json_text(&answer),
+                result::json_text(&untrusted::visible_value(&answer)),
                 result::MOST_TEXT,
             )))
         })
@@ -191,6 +197,10 @@ impl Tool for Read {
             if let Ok(Some(path)) = crate::workspace::uri::to_path(&uri) {
                 // Closed to every tool is closed to this one.
                 host.may_read(&path)?;
+            }
+            if !stoppable(host, found.has_listed(&uri)).await? {
+                host.may_read_resource(call.id.as_str().into(), found.clone(), uri.clone())
+                    .await?;
             }
             let work = found.request("resources/read", json!({"uri": uri}));
             let answer = stoppable(host, work)

@@ -77,8 +77,8 @@ impl Tool for ReadFile {
             let path = host.resolve(&file_path);
             host.may_read(&path)?;
             host.look_at(&path).await;
-            let workspace = host.workspace().clone();
-            let text = blocking(move || workspace.read(&path))
+            let (workspace, reading) = (host.workspace().clone(), host.reading());
+            let text = blocking(move || workspace.read_judged(&path, reading.as_ref()))
                 .await?
                 .map_err(|error| ToolError::Answer(error.to_string()))?
                 .text;

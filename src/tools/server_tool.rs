@@ -2,7 +2,7 @@
 
 use super::{Call, Host, Payload, Tool, ToolError, ToolOutput};
 use crate::ids::ItemId;
-use crate::mcp::{Server, ToolInfo, names};
+use crate::mcp::{Pinned, Server, ToolInfo, names, shown_name};
 use crate::model::item::ToolSpec;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -23,6 +23,24 @@ pub struct ServerCall {
     pub server: Arc<Server>,
     pub tool: Arc<ToolInfo>,
     pub arguments: Map<String, Value>,
+}
+
+impl ServerCall {
+    /// The tool as it is now, in the form that a grant is tied to. Looks on the disk.
+    ///
+    /// # Errors
+    /// That broke off; a sentence.
+    pub async fn pinned(&self) -> Result<Pinned, String> {
+        let (server, tool) = (self.server.clone(), self.tool.clone());
+        let looked = tokio::task::spawn_blocking(move || Pinned::of(&server, &tool));
+        looked.await.map_err(|error| {
+            tracing::error!(%error, "a tool was not looked at");
+            format!(
+                "What the tool server {} runs could not be looked at.",
+                shown_name(&self.server.name)
+            )
+        })
+    }
 }
 
 /// The tools of servers that one request carries.

@@ -52,8 +52,8 @@ impl Tool for ViewImage {
             }
             let path = host.resolve_home(&path);
             host.may_read(&path)?;
-            let reading = path.clone();
-            let image = blocking(move || image::read(&reading))
+            let (name, reading) = (path.clone(), host.reading());
+            let image = blocking(move || image::read(&name, reading.as_ref()))
                 .await?
                 .map_err(|error| ToolError::Answer(format!("{} cannot be shown: {error}.", path.display())))?;
             let text = format!("{} ({}, {} bytes)", path.display(), image.kind, image.bytes);

@@ -26,10 +26,13 @@ pub enum ReadError {
     Denied { path: PathBuf },
     #[error("cannot read {}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
+    /// Who it is read for may not read it; in words for them.
+    #[error("{0}")]
+    Refused(String),
 }
 
 impl ReadError {
-    fn from_io(path: &Path, source: io::Error) -> Self {
+    pub(super) fn from_io(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
             // A part of the path that is a file where a folder should be: nothing is there either.
@@ -43,7 +46,10 @@ impl ReadError {
 
 /// The text of a file. A byte-order mark stays part of it.
 pub fn read_text(path: &Path) -> Result<String, ReadError> {
-    let bytes = read_bytes(path)?;
+    text_of(path, read_bytes(path)?)
+}
+
+pub(super) fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, ReadError> {
     if bytes.contains(&0) {
         return Err(ReadError::NotText {
             path: path.to_owned(),
@@ -65,6 +71,12 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
     // Once more: what the path names may have changed between the look and the opening.
     let metadata = file.metadata().map_err(failed)?;
     check_regular(path, &metadata)?;
+    read_open(path, file, &metadata)
+}
+
+/// The bytes of a regular file that is open.
+pub(super) fn read_open(path: &Path, file: File, metadata: &Metadata) -> Result<Vec<u8>, ReadError> {
+    let failed = |error| ReadError::from_io(path, error);
     let too_large = |size| ReadError::TooLarge {
         path: path.to_owned(),
         size,
@@ -83,24 +95,28 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
 
 /// Whether an editor's text is the text of these bytes, apart from line ends, a byte-order mark and the
 /// encoding (UTF-8, UTF-16 by its mark, or Latin-1).
-pub(super) fn same_text(text: &str, bytes: &[u8]) -> bool {
+pub(crate) fn same_text(text: &str, bytes: &[u8]) -> bool {
     if text.as_bytes() == bytes {
         return true;
     }
     let lines = |text: &str| text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
-    let text = lines(text);
+    decode(bytes).is_some_and(|disk| lines(&disk) == lines(text))
+}
+
+/// The bytes as editors read them by default: UTF-16 by its mark, UTF-8, or else Latin-1. Nothing where they are broken UTF-16.
+pub fn decode(bytes: &[u8]) -> Option<String> {
     match bytes {
-        [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes).is_some_and(|disk| lines(&disk) == text),
-        [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes).is_some_and(|disk| lines(&disk) == text),
-        _ => match std::str::from_utf8(bytes) {
-            Ok(disk) => lines(disk) == text,
-            Err(_) => lines(&bytes.iter().map(|&byte| char::from(byte)).collect::<String>()) == text,
-        },
+        [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes),
+        _ => Some(match std::str::from_utf8(bytes) {
+            Ok(text) => text.to_owned(),
+            Err(_) => bytes.iter().map(|&byte| char::from(byte)).collect(),
+        }),
     }
 }
 
 /// The path with its links resolved as far as it exists; the rest is kept as it stands.
-pub(super) fn canonical(path: &Path) -> PathBuf {
+pub fn canonical(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {
         if let Ok(mut real) = std::fs::canonicalize(ancestor) {
             if let Ok(rest) = path.strip_prefix(ancestor) {
@@ -112,7 +128,7 @@ pub(super) fn canonical(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-fn open(path: &Path) -> io::Result<File> {
+pub(super) fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
@@ -124,7 +140,15 @@ fn open(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-fn check_regular(path: &Path, metadata: &Metadata) -> Result<(), ReadError> {
+/// Whether it is a file or a folder.
+pub(super) fn check_readable(path: &Path, metadata: &Metadata) -> Result<(), ReadError> {
+    match metadata.is_dir() {
+        true => Ok(()),
+        false => check_regular(path, metadata),
+    }
+}
+
+pub(super) fn check_regular(path: &Path, metadata: &Metadata) -> Result<(), ReadError> {
     if metadata.is_file() {
         Ok(())
     } else if metadata.is_dir() {

@@ -9,6 +9,7 @@ use super::walk::IGNORE_FILE;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -36,6 +37,11 @@ impl Kept {
             let real = looked.real(path);
             (real != path).then(|| looked.path(&real, is_dir)).flatten()
         })
+    }
+
+    /// The same for something that is open, by its own place.
+    pub fn by_place(&self, place: &Path, is_dir: bool) -> Option<PathBuf> {
+        self.looked().path(place, is_dir)
     }
 
     fn looked(&self) -> MutexGuard<'_, Looked> {
@@ -107,6 +113,10 @@ fn read(folder: &Path) -> Option<Gitignore> {
         Err(
             disk::ReadError::NotFound { .. } | disk::ReadError::NotRegular { .. } | disk::ReadError::IsDirectory { .. },
         ) => return None,
+        // Whether there is one is not known, and nothing of the folder can be read anyway.
+        Err(_) if std::fs::symlink_metadata(&path).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) => {
+            return None;
+        }
         Err(error) => {
             // Nobody knows what it keeps, so all of the folder is kept.
             tracing::warn!(%error, "an ignore file cannot be read");

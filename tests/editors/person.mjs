@@ -19,6 +19,9 @@ export async function decideOn(editor, text, title) {
   return offered;
 }
 
+/** What a question says, in one line: a frame around it, and where its lines are broken, say nothing. */
+export const plain = (text) => text.replace(/^.*?│(.*)│.*$/gm, "$1").replace(/\s+/g, " ");
+
 const CHAT = "talk.countersign.md";
 
 /** Says something in the chat of the plugin, or in a chat document. */

@@ -4,6 +4,7 @@
 mod again;
 mod always;
 mod approval;
+mod bounds;
 mod catalogue;
 mod client_tools;
 mod collectors;
@@ -45,7 +46,7 @@ mod reviewer;
 mod settings;
 mod shutdown;
 mod small;
-mod stage;
+pub(crate) mod stage;
 mod steer;
 mod stored;
 mod subagents;

@@ -277,6 +277,75 @@ fn other_encodings_are_refused_by_name() {
     assert_eq!(bad.status.code(), Some(2));
 }
 
+/// What is no text is deleted and renamed as it is, links themselves; nothing else is done with it.
+#[test]
+fn entries_that_are_no_text_are_deleted_and_renamed_as_they_are() {
+    let folder = project(&[("real", "real\n"), ("dir/in", "in\n")]);
+    let at = |name: &str| folder.path().join(name);
+    let bytes: [(&str, &[u8]); 4] = [
+        ("image", b"\x89PNG\0\xff"),
+        ("latin", b"caf\xe9\n"),
+        ("moved", b"\xff\xfe\0"),
+        ("odd name", b"\xff"),
+    ];
+    for (name, content) in bytes {
+        put(folder.path(), name, content);
+    }
+    for (name, target) in [
+        ("link", "real"),
+        ("to-dir", "dir"),
+        ("nowhere", "no/where"),
+        ("renamed", "dir"),
+    ] {
+        symlink(target, at(name)).expect("a link");
+    }
+    let before = tree(folder.path());
+    for (body, part) in [
+        (
+            "*** Delete File: link\n*** Add File: link\n+x",
+            "is a symbolic link to real",
+        ),
+        ("*** Update File: link\n*** Move to: image", "is there already"),
+        ("*** Update File: image\n*** Move to: real", "as it is and once"),
+        (
+            "*** Update File: image\n*** Move to: new\n@@\n-a\n+b",
+            "it is not UTF-8 text but",
+        ),
+        ("*** Add File: link\n+x", "acts on the link itself"),
+        ("*** Delete File: dir", "it is a folder"),
+    ] {
+        refused(&run(folder.path(), &[], &patch(body)), 1, part);
+        assert_eq!(tree(folder.path()), before, "{body}");
+    }
+    let body = "*** Delete File: image\n*** Delete File: latin\n*** Delete File: link\n*** Delete File: to-dir\n*** Delete File: \
+                nowhere\n*** Update File: moved\n*** Move to: sub/moved\n*** Update File: renamed\n*** Move to: sub/link";
+    let said = run(folder.path(), &[], &patch(body));
+    assert!(
+        fine(&said).starts_with("D image\nD latin\nD link\nD to-dir\nD nowhere\nM sub/moved\nD moved\n"),
+        "{}",
+        out(&said)
+    );
+    let after = tree(folder.path());
+    assert_eq!(fs::read(at("sub/moved")).expect("there"), b"\xff\xfe\0");
+    assert_eq!(fs::read_link(at("sub/link")).expect("there"), Path::new("dir"));
+    for name in ["image", "latin", "link", "to-dir", "nowhere", "moved", "renamed"] {
+        assert!(fs::symlink_metadata(at(name)).is_err(), "{name}");
+    }
+    assert_eq!(fs::read_to_string(at("dir/in")).expect("there"), "in\n");
+    assert_eq!(fs::read_to_string(at("real")).expect("there"), "real\n");
+    assert!(after.len() < before.len());
+    // As git shows them.
+    symlink("real", at("gone")).expect("a link");
+    let wrong = "diff --git a/gone b/gone\ndeleted file mode 120000\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-other\n\\ No newline at end of file\n";
+    assert_eq!(run(folder.path(), &[], wrong).status.code(), Some(1));
+    assert_eq!(
+        fine(&run(folder.path(), &[], &wrong.replace("-other", "-real"))),
+        "D gone\n"
+    );
+    let binary = "diff --git a/odd name b/odd name\ndeleted file mode 100644\nindex 1234567..0000000\nBinary files \"a/odd name\" and /dev/null differ\n";
+    assert_eq!(fine(&run(folder.path(), &[], binary)), "D odd name\n");
+}
+
 /// Outside the roots nothing is written, made, removed or even read, also through links; `--root` names more of them.
 #[test]
 fn stays_inside_its_roots() {

@@ -1,5 +1,6 @@
 //! The program on a system that has nothing but the C library.
 
+use crate::exec::place::copy_program;
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -38,7 +39,7 @@ fn bare() -> tempfile::TempDir {
             put(path, root.path());
         }
     }
-    std::fs::copy(PROGRAM, root.path().join("countersign")).expect("the program");
+    copy_program(&root.path().join("countersign"));
     std::fs::create_dir(root.path().join("dev")).expect("a folder");
     std::fs::write(root.path().join("dev/null"), "").expect("a place");
     root

@@ -6,5 +6,5 @@ mod journey;
 mod mend;
 mod pace;
 mod person;
-mod room;
+pub(crate) mod room;
 mod shape;

@@ -1,5 +1,6 @@
 //! Configuration: layers, what a project may do, and reports with lines.
 
+mod allowed;
 mod cli;
 mod editor;
 mod files;
@@ -50,8 +51,26 @@ impl Place {
     }
 
     fn client(mut self, value: Value) -> Self {
-        self.sources.client = Some(value);
+        self.sources.client.sent = Some(value);
         self
+    }
+
+    /// Settings by the command that starts the server.
+    fn command(mut self, value: Value) -> Self {
+        self.sources.client.startup = value.as_object().unwrap().clone();
+        self
+    }
+
+    /// The person's settings, as TOML, by each way in which they come, with what they say besides in their file.
+    fn each_way(settings: &str, file: &str) -> [(&'static str, Self); 3] {
+        let value: Value = toml::from_str(settings).unwrap();
+        let mut vouched = Self::new().user(file);
+        vouched.sources.client.vouched = Some(value.clone());
+        [
+            ("file", Self::new().user(&format!("{settings}{file}"))),
+            ("command", Self::new().user(file).command(value)),
+            ("vouched", vouched),
+        ]
     }
 
     fn request(mut self, value: Value) -> Self {

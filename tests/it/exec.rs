@@ -7,6 +7,7 @@ pub(crate) mod place;
 mod programs;
 mod robust;
 mod running;
+mod signals;
 mod status;
 mod streams;
 mod terminal;

@@ -5,6 +5,7 @@ mod account;
 mod acp;
 mod agent;
 mod apply_patch;
+mod attacks;
 mod bare;
 mod chat;
 mod config;

@@ -504,18 +504,20 @@ async fn the_program_serves_over_tcp_and_pipes() {
             .stderr(Stdio::piped());
         command.spawn().unwrap()
     };
-    let listening = |child: &mut std::process::Child| {
-        let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        line.trim_end().rsplit(' ').next().unwrap().to_owned()
+    let last_words = |child: &mut std::process::Child, lines: usize| {
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let lines = stderr.lines().take(lines).map(|line| line.unwrap());
+        let last = lines.map(|line| line.rsplit(' ').next().unwrap().to_owned());
+        last.collect::<Vec<_>>()
     };
+    let listening = |child: &mut std::process::Child| last_words(child, 1).remove(0);
 
     let mut child = start(&["serve", "--tcp", "127.0.0.1:0"]);
-    let address = listening(&mut child);
-    let stream = std::net::TcpStream::connect(address).unwrap();
-    let writer = stream.try_clone().unwrap();
+    let said = last_words(&mut child, 2);
+    let secret = std::fs::read_to_string(&said[1]).unwrap();
+    let stream = std::net::TcpStream::connect(&said[0]).unwrap();
+    let mut writer = stream.try_clone().unwrap();
+    write!(writer, "Authorization: Bearer {secret}\r\n").unwrap();
     speak(stream, writer);
     assert_eq!(child.wait().unwrap().code(), Some(0));
 

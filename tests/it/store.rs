@@ -93,6 +93,7 @@ impl Play {
             EventKind::ItemCompleted(event::ItemCompleted {
                 item,
                 completed_at_ms: 1,
+                withdrawn: false,
             }),
         );
     }

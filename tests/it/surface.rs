@@ -13,5 +13,6 @@ mod progress;
 mod prompts;
 mod questions;
 mod review;
+mod slow_disk;
 mod undo;
 mod waiting;

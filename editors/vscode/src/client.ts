@@ -1,6 +1,7 @@
 /**
  * Makes the language client: how the server is started, what it is told about the editor, and who answers what it asks.
  */
+import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import type { Executable, LanguageClientOptions, StaticFeature } from "vscode-languageclient/node";
 import { CloseAction, DidChangeConfigurationNotification, ErrorAction, LanguageClient, RevealOutputChannelOn, TransportKind } from "vscode-languageclient/node";
@@ -8,6 +9,8 @@ import { takeEdits } from "./apply_edit";
 import type { Threads } from "./chat/threads";
 import { call } from "./editor_tools";
 import { foldersOnDisk } from "./folders";
+import { askedToAccept } from "./proposals/asked";
+import type { Asked } from "./proposals/asked";
 import type { DocumentSaveParams, DocumentSaveResult, ServerRequests } from "./protocol";
 import type { Questions } from "./questions";
 import type { Rpc, ThreadEvent } from "./rpc";
@@ -22,15 +25,19 @@ export interface ClientParts {
   readonly log: vscode.LogOutputChannel;
   readonly threads: Threads;
   readonly questions: Questions;
+  /** Accepts what was shown of a change that a command of the server's is about, and shows the rest. */
+  readonly accept: Accept;
 }
 
-export function createClient({ program, settings, log, threads, questions }: ClientParts): LanguageClient {
+export type Accept = (asked: Asked) => Promise<void>;
+
+export function createClient({ program, settings, log, threads, questions, accept }: ClientParts): LanguageClient {
   const folder = foldersOnDisk()[0]?.uri.fsPath;
   const run: Executable = {
     command: program,
     args: [...settings.args],
     transport: TransportKind.stdio,
-    options: { env: serverEnvironment(process.env, settings.env), ...(folder === undefined ? {} : { cwd: folder }) },
+    options: { env: { ...serverEnvironment(process.env, settings.env), COUNTERSIGN_SETTINGS_KEY: settingsKey }, ...(folder === undefined ? {} : { cwd: folder }) },
   };
   const options: LanguageClientOptions = {
     // Any language, but only what is a text of the person's: without the scheme the server would also be told of
@@ -46,6 +53,11 @@ export function createClient({ program, settings, log, threads, questions }: Cli
       closed: () => ({ action: CloseAction.DoNotRestart, handled: true }),
     },
     middleware: {
+      executeCommand: (command, args: unknown[], next): unknown => {
+        // Where the editor's own preview shows the changes the server asks by it, and knows what it has shown.
+        const asked = reviewsInPreview() ? undefined : askedToAccept(command, args[0]);
+        return asked === undefined ? next(command, args) : accept(asked);
+      },
       workspace: {
         // Sent by `sendSettings` whether or not the server registers for it.
         didChangeConfiguration: () => Promise.resolve(),
@@ -77,8 +89,11 @@ export function sendSettings(client: LanguageClient): Promise<void> {
   return client.sendNotification(DidChangeConfigurationNotification.type, { settings: { countersign: currentForServer() } });
 }
 
+/** Says to the server that settings are the person's own: no project that puts settings into the editor knows it. */
+const settingsKey = randomBytes(24).toString("hex");
+
 function currentForServer(): Record<string, unknown> {
-  return forServer(vscode.workspace.getConfiguration().inspect("countersign"));
+  return { ...forServer(vscode.workspace.getConfiguration().inspect("countersign")), settingsKey };
 }
 
 function answerServer(client: LanguageClient, questions: Questions): void {

@@ -10,12 +10,13 @@ import { BackOff } from "./backoff";
 import type { Threads } from "./chat/threads";
 import type { Remedy } from "./chat/wire";
 import { createClient, rpcOf, sendSettings } from "./client";
+import type { Accept } from "./client";
 import { foldersElsewhere, foldersOnDisk } from "./folders";
 import type { Questions } from "./questions";
 import type { Machine } from "./server_path";
 import { findServer } from "./server_path";
 import type { ServerSettings } from "./settings";
-import { serverSettings } from "./settings";
+import { ofPerson, serverSettings } from "./settings";
 import type { ServerState } from "./status";
 import { StatusItem } from "./status";
 
@@ -47,6 +48,7 @@ export class Ctx implements vscode.Disposable {
     readonly log: vscode.LogOutputChannel,
     private readonly threads: Threads,
     private readonly questions: Questions,
+    private readonly accept: Accept,
   ) {
     this.extCleanup.push(log);
   }
@@ -97,11 +99,12 @@ export class Ctx implements vscode.Disposable {
 
   /** The program that would be started, or undefined after telling the person what to do. */
   locate(): { program: string; settings: ServerSettings } | undefined {
-    const { settings, problems } = serverSettings(vscode.workspace.getConfiguration("countersign").get("server"));
+    const { settings, problems } = serverSettings(ofPerson(vscode.workspace.getConfiguration("countersign").inspect("server")));
     for (const problem of problems) {
       this.log.warn(problem);
     }
-    const found = findServer({ configured: settings.path, extensionPath: this.extensionPath }, thisMachine);
+    const folders = foldersOnDisk().map((folder) => folder.uri.fsPath);
+    const found = findServer({ configured: settings.path, extensionPath: this.extensionPath, folders }, thisMachine);
     switch (found.kind) {
       case "found":
         this.log.info(`Server: ${found.program} (from ${found.origin})`);
@@ -115,7 +118,7 @@ export class Ctx implements vscode.Disposable {
       case "missing":
         this.log.warn(`No program named countersign in: ${found.places.join(", ")}`);
         this.fail(
-          "The Countersign server is not installed.",
+          found.refused.length === 0 ? "The Countersign server is not installed." : `The Countersign server is only in a project's folder, from where it is not started: ${found.refused.join(", ")}.`,
           "Install it with `cargo install countersign`, or set countersign.server.path to the program; then run “Countersign: Restart Server”.",
         );
         return undefined;
@@ -149,7 +152,7 @@ export class Ctx implements vscode.Disposable {
       return;
     }
     const { program, settings } = located;
-    const client = createClient({ program, settings, log: this.log, threads: this.threads, questions: this.questions });
+    const client = createClient({ program, settings, log: this.log, threads: this.threads, questions: this.questions, accept: this.accept });
     this.client = client;
     this.clientCleanup.push(
       client.onDidChangeState(({ newState }) => {
@@ -286,6 +289,13 @@ const thisMachine: Machine = {
       return fs.statSync(file).isFile();
     } catch {
       return false;
+    }
+  },
+  realPath(file) {
+    try {
+      return fs.realpathSync(file);
+    } catch {
+      return file;
     }
   },
 };

@@ -6,7 +6,7 @@ import { AccountItem } from "./account";
 import { Attention } from "./chat/attention";
 import { ChatSurfaces } from "./chat/surfaces";
 import { Threads } from "./chat/threads";
-import { cut } from "./chat/words";
+import { threadName } from "./chat/words";
 import type { Command } from "./commands";
 import * as commands from "./commands";
 import { Ctx } from "./ctx";
@@ -17,6 +17,7 @@ import { ProposalDocuments } from "./proposals/documents";
 import { Review } from "./proposals/review";
 import { Proposals } from "./proposals/store";
 import { ProposalTree } from "./proposals/tree";
+import { Viewed } from "./proposals/viewed";
 import { Questions } from "./questions";
 import { Watch } from "./watch";
 
@@ -61,12 +62,15 @@ export function activate(extension: vscode.ExtensionContext): void {
   // The two need each other: a question asks whether a chat shows it, and a chat answers questions.
   const isSeen = (threadId: string): boolean => chats.isSeen(threadId);
   const questions: Questions = new Questions(isSeen, (threadId) => chats.focus(threadId), (problem) => { log.error(`A question could not be asked: ${String(problem)}`); });
-  const made = new Ctx(extension.extensionPath, log, threads, questions);
+  const made = new Ctx(extension.extensionPath, log, threads, questions, (asked) => review.decide(asked.proposalId === undefined ? undefined : asked, "accept"));
   const chats: ChatSurfaces = new ChatSurfaces(extension.extensionUri, {
     threads,
     questions,
     attention,
     decide: (target, decision) => review.put(target, decision),
+    accept: (proposalId, hunkIds, leaveOut) => review.accept(proposalId, hunkIds, leaveOut),
+    onShown: (...listening) => viewed.onShown(...listening),
+    allShown: () => viewed.all,
     seen: () => { questions.look(); },
     folder: folderForConversation,
     onState: made.onState,
@@ -75,10 +79,11 @@ export function activate(extension: vscode.ExtensionContext): void {
   });
   const proposals = new Proposals(threads);
   const documents = new ProposalDocuments(proposals, log);
-  const review: Review = new Review(proposals, documents, isSeen, reviewsInPreview);
+  const viewed: Viewed = new Viewed(proposals, documents);
+  const review: Review = new Review(proposals, documents, viewed, isSeen, reviewsInPreview);
   const tree = new ProposalTree(proposals, (proposal) => {
     const view = threads.get(proposal.threadId)?.view;
-    return cut(view?.name ?? (view?.preview || "Proposed changes"), 60);
+    return threadName(view ?? { preview: "" }, "Proposed changes", 60);
   });
   made.pushExtCleanup(
     threads.onConnection((connected) => {
@@ -88,7 +93,7 @@ export function activate(extension: vscode.ExtensionContext): void {
   const account = new AccountItem(threads);
   const watch = new Watch(threads, account, made.status, (threadId) => { void chats.focus(threadId); });
   ctx = made;
-  for (const part of [watch, account, tree, review, documents, proposals, chats, threads, attention]) {
+  for (const part of [watch, account, tree, review, viewed, documents, proposals, chats, threads, attention]) {
     made.pushExtCleanup(part);
   }
   const parts: commands.Parts = { ctx: made, chats, review, attention, account };

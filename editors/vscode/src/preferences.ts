@@ -2,12 +2,13 @@
  * The person's settings that are the extension's own.
  */
 import * as vscode from "vscode";
+import { ofPerson } from "./settings";
 
 /** What is saved after a change was accepted. */
 export type SavePolicy = "clean" | "always" | "never";
 
 function get<T>(name: string, otherwise: T): T {
-  return vscode.workspace.getConfiguration("countersign").get<T>(name, otherwise);
+  return (ofPerson(vscode.workspace.getConfiguration("countersign").inspect<T>(name)) as T | null | undefined) ?? otherwise;
 }
 
 /** Whether the editor's own preview shows proposals. */

@@ -275,6 +275,8 @@ export type CommandApproval = {
   agent?: string | null;
   /** The command as an argument list. */
   command: Array<string>;
+  /** All of the command as one line, as a shell would take it and with what hides in it shown: what clients show, as it is. */
+  display: string;
   cwd: string;
   actions: Array<CommandAction>;
   /** Why it asks. */
@@ -289,6 +291,8 @@ export type CommandApproval = {
   sessionScope: string;
   /** What `acceptAlways` would write; absent where that is not offered. */
   alwaysRule?: AlwaysRule | null;
+  /** What looks like something else in what is asked, in sentences; to be shown with it. */
+  notes?: Array<string>;
   availableDecisions: Array<ApprovalDecision>;
 };
 
@@ -728,6 +732,8 @@ export type GuardianAction =
   | {
     "type": "command";
     command: Array<string>;
+  /** As it is shown: one line, with what hides in it written out. */
+  display: string;
     cwd: string;
     confined: Confined;
   /** Why it asks. */
@@ -866,6 +872,11 @@ export type InterruptedBy = "person" | "reviewer" | "replaced" | "shutdown" | "c
 export type ItemCompleted = {
   item: ThreadItem;
   completedAtMs: number;
+  /**
+   * The answer broke off and is asked for again: the item is no part of the turn any more, and what it began comes in
+   * another item.
+   */
+  withdrawn?: boolean;
 };
 
 export type ItemDelta = {
@@ -920,6 +931,8 @@ export type McpElicitation =
   /** The server's own id of the question, as it came. */
   requestId: McpRequestId;
     message: string;
+  /** What looks like something else in the address, in sentences; to be shown with it. */
+  notes?: Array<string>;
     _meta?: JsonValue | null;
   } & ({
     "mode": "form", requestedSchema: JsonValue,
@@ -1080,7 +1093,7 @@ export type McpTool = {
   qualifiedName: string;
   title?: string | null;
   description?: string | null;
-  /** The server says that it changes nothing. */
+  /** It changes nothing: the server says so, and the person believes it (`trust_annotations`). */
   readOnly: boolean;
   inputSchema: JsonValue;
 };
@@ -1161,7 +1174,7 @@ export type OpenFinding = {
   body: string;
   /** From 0 to 1. */
   confidenceScore: number;
-  /** 0 must be mended at once, 3 is a trifle. */
+  /** 0 must be fixed at once, 3 is minor. */
   priority: number;
 };
 
@@ -1226,6 +1239,8 @@ export type PermissionApproval = {
   paths: Array<string>;
   /** What is asked and what a yes covers, in words. */
   reason: string;
+  /** What looks like something else in what is asked, in sentences; to be shown with it. */
+  notes?: Array<string>;
   availableDecisions: Array<ApprovalDecision>;
 };
 
@@ -1382,6 +1397,11 @@ export type ProposalFile = {
   version?: number | null;
   /** Permission bits that it gets, where the change is about them. */
   mode?: number | null;
+  /**
+   * What the file is where it is no text, and so is deleted or moved as it is: its size and kind, or where the link leads.
+   * Its one hunk has no lines then.
+   */
+  notText?: string | null;
   /** The text that the model saw; absent for a new file. Only `proposal/read` gives it. */
   before?: string | null;
   /** That text with every hunk; absent for a deleted file. Only `proposal/read` gives it. */
@@ -1651,7 +1671,7 @@ export type ReviewFinding = {
   body: string;
   /** From 0 to 1. */
   confidenceScore: number;
-  /** 0 must be mended at once, 3 is a trifle. */
+  /** 0 must be fixed at once, 3 is minor. */
   priority: number;
   /** Absent where the reviewer named no place in a file of the workspace. */
   codeLocation?: CodeLocation | null;
@@ -2088,6 +2108,8 @@ export type ThreadItem =
   /** The proposal that the person decides on. */
   proposalId?: ProposalId | null;
     changes: Array<FileChange>;
+  /** What of them was made, where the person did not accept all. */
+  applied?: Array<FileChange> | null;
   /** The policy accepted it: nobody was asked. */
   autoApproved?: boolean;
     status: ItemStatus;
@@ -2103,7 +2125,7 @@ export type ThreadItem =
   /** What the call does, in a few words for the person. */
   title: string;
     arguments: JsonValue;
-  /** The server says that the tool changes nothing. */
+  /** The tool changes nothing: the server says so, and the person believes it (`trust_annotations`). */
   readOnly?: boolean;
     status: ItemStatus;
   /** The server's answer, with `content`, `structuredContent` and `isError`; of what is too large, a part. */
@@ -2487,15 +2509,22 @@ export type ToolApproval = {
   server: string;
   /** The server's own name for it. */
   tool: string;
-  /** In a few words. */
+  /** Its name, and what the server calls it. */
   title: string;
   arguments: JsonValue;
-  /** Why it asks. */
+  /** Why it asks. Where something was allowed before that has changed since, with all that it was and is, line by line. */
   reason: string;
+  /**
+   * How the server is reached and all that it says of the tool: what a yes for the session or for always is tied to. The
+   * server's own claims are not to be believed.
+   */
+  definition: string;
   /** What `acceptForSession` would cover, in words. */
   sessionScope: string;
   /** What `acceptAlways` would write. */
   alwaysRule: AlwaysRule;
+  /** What looks like something else in what is asked, in sentences; to be shown with it. */
+  notes?: Array<string>;
   availableDecisions: Array<ApprovalDecision>;
 };
 

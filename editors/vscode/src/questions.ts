@@ -6,7 +6,7 @@ import * as vscode from "vscode";
 import { fieldsOf, valueOf } from "./chat/form";
 import { safeLink } from "./chat/markdown";
 import type { Question } from "./chat/view";
-import { approvalWords, cut, decisionTitle, fitsMessage, plain, scopeWords, visible } from "./chat/words";
+import { approvalMessage, approvalWords, cut, decisionTitle, fitsEntry, fitsMessage, nameOf, plain, scopeWords, visible, visibleText } from "./chat/words";
 import type { Approval, ApprovalDecision, ApprovalResponse, JsonValue, McpElicitation, McpElicitationResponse, UserInputRequest, UserInputResponse } from "./protocol";
 
 /** What the person is to read before they can agree to it; not an answer. */
@@ -32,6 +32,8 @@ const OTHER = "In Other Words…";
 const DECLINE = "Decline";
 const OPEN_LINK = "Open Link";
 
+/** What is shown of a question that has no room (characters). */
+const BEGINNING = 300;
 /** How long a chat may take to show a thread (ms). */
 const SHOW_LIMIT = 3000;
 
@@ -152,20 +154,14 @@ function isGiven(answer: Answer): boolean {
   return !("decision" in answer) || answer.decision !== "decline" || Boolean(answer.feedback);
 }
 
-function asks(agent: string | null | undefined): string {
-  return agent ? `The agent ${agent} asks. ` : "";
-}
-
 async function approve(approval: Approval): Promise<ApprovalResponse | Unread> {
-  const { title, line, where, details } = approvalWords(approval);
-  const code = visible(line);
-  const message = plain(`${asks(approval.agent)}${title} ${cut(code, 300)}${where === undefined ? "" : ` (${where})`} ${details.join(" ")}`.trim());
+  const message = plain(approvalMessage(approval));
   const titled = (decision: ApprovalDecision): string => decisionTitle(decision, approval);
   const offered = approval.availableDecisions;
-  if (!fitsMessage(`${title} ${code}`)) {
+  if (!fitsMessage(message)) {
     // Nobody agrees to what they cannot read to its end.
     const no = titled("decline");
-    const chosen = await vscode.window.showWarningMessage(message, READ, ...(offered.includes("decline") ? [no] : []));
+    const chosen = await vscode.window.showWarningMessage(cut(message, BEGINNING), READ, ...(offered.includes("decline") ? [no] : []));
     return chosen === READ ? "unread" : { decision: "decline" };
   }
   // A message has room for three buttons; the rest is one press further.
@@ -175,13 +171,16 @@ async function approve(approval: Approval): Promise<ApprovalResponse | Unread> {
     if (chosen !== MORE) {
       return { decision: offered.find((one) => titled(one) === chosen) ?? "decline" };
     }
-    const scope = scopeWords(approval);
     const rule = "alwaysRule" in approval ? approval.alwaysRule?.text : undefined;
-    const details: Partial<Record<ApprovalDecision, string | undefined>> = { acceptForSession: scope, acceptAlways: rule };
-    const picked = await vscode.window.showQuickPick(
-      [...offered.map((decision) => ({ label: titled(decision), detail: details[decision] ?? "", decision, why: false })), ...(offered.includes("decline") ? [{ label: WHY, detail: "", decision: "decline" as const, why: true }] : [])],
-      { title, placeHolder: code || title, ignoreFocusOut: true },
-    );
+    const details: Partial<Record<ApprovalDecision, string | undefined>> = { acceptForSession: scopeWords(approval), acceptAlways: rule && visible(rule) };
+    type Entry = vscode.QuickPickItem & { readonly decision: ApprovalDecision | Unread; readonly why?: boolean };
+    const entries: Entry[] = offered.filter((one) => fitsEntry(one, approval)).map((decision) => ({ label: titled(decision), detail: details[decision] ?? "", decision }));
+    if (offered.includes("decline")) entries.push({ label: WHY, decision: "decline", why: true });
+    if (entries.length < offered.length + 1) entries.push({ label: READ, detail: "What covers more than has room here can be allowed there.", decision: "unread" });
+    const picked = await vscode.window.showQuickPick(entries, { title: approvalWords(approval).title, placeHolder: message, ignoreFocusOut: true });
+    if (picked?.decision === "unread") {
+      return "unread";
+    }
     const feedback = picked?.why === true ? await vscode.window.showInputBox({ title: WHY, prompt: "What should the agent do instead?", ignoreFocusOut: true }) : "";
     // Who goes back is asked again.
     if (picked !== undefined && feedback !== undefined) {
@@ -190,23 +189,30 @@ async function approve(approval: Approval): Promise<ApprovalResponse | Unread> {
   }
 }
 
-async function answerAll(request: UserInputRequest): Promise<UserInputResponse | null> {
+async function answerAll(request: UserInputRequest): Promise<UserInputResponse | null | Unread> {
   const [first] = request.questions;
   const more = request.questions.length > 1 ? ` (and ${request.questions.length - 1} more)` : "";
+  const who = request.agent ? `The agent ${nameOf(request.agent)} asks. ` : "";
+  const message = plain(`${who}${visibleText(first?.question ?? "")}${more}`);
+  if (!fitsMessage(message)) {
+    return (await vscode.window.showInformationMessage(cut(message, BEGINNING), READ, NO_ANSWER)) === READ ? "unread" : null;
+  }
   const simple = request.questions.length === 1 && first !== undefined && first.options.length > 0 && first.options.length <= 3;
-  const buttons = simple ? [...first.options.map((one) => one.label), ...(first.isOther ? [OTHER] : [])] : [ANSWER, NO_ANSWER];
-  const chosen = await vscode.window.showInformationMessage(plain(`${asks(request.agent)}${cut(first?.question ?? "", 400)}${more}`), ...buttons);
+  const buttons = simple ? [...first.options.map((one) => visibleText(one.label)), ...(first.isOther ? [OTHER] : [])] : [ANSWER, NO_ANSWER];
+  const chosen = await vscode.window.showInformationMessage(message, ...buttons);
   if (chosen === undefined || chosen === NO_ANSWER || first === undefined) {
     return null;
   }
   if (simple && chosen !== OTHER) {
-    return { answers: { [first.id]: { answers: [chosen] } } };
+    return { answers: { [first.id]: { answers: [first.options.find((one) => visibleText(one.label) === chosen)?.label ?? chosen] } } };
   }
   const answers: UserInputResponse["answers"] = {};
   for (const question of request.questions) {
-    const other = `$(edit) ${OTHER}`;
-    const picked = question.options.length === 0 || chosen === OTHER ? other : await pick(question.header, question.question, [...question.options.map((one) => ({ label: one.label, detail: one.description })), ...(question.isOther ? [{ label: other, detail: "" }] : [])]);
-    const words = picked === other ? await vscode.window.showInputBox({ title: question.header, prompt: plain(question.question), ignoreFocusOut: true }) : picked;
+    const [header, asked] = [visibleText(question.header), visibleText(question.question)];
+    const other = { label: `$(edit) ${OTHER}`, value: undefined };
+    const choices = question.options.map((one) => ({ label: visibleText(one.label), detail: visibleText(one.description), value: one.label }));
+    const picked = question.options.length === 0 || chosen === OTHER ? other : await pick(header, asked, [...choices, ...(question.isOther ? [other] : [])]);
+    const words = picked === other ? await vscode.window.showInputBox({ title: header, prompt: plain(asked), ignoreFocusOut: true }) : picked?.value;
     if (words !== undefined && words !== "") {
       answers[question.id] = { answers: [words] };
     }
@@ -214,29 +220,35 @@ async function answerAll(request: UserInputRequest): Promise<UserInputResponse |
   return Object.keys(answers).length > 0 ? { answers } : null;
 }
 
-async function pick(title: string, placeHolder: string, items: readonly vscode.QuickPickItem[]): Promise<string | undefined> {
-  return (await vscode.window.showQuickPick(items, { title, placeHolder, ignoreFocusOut: true }))?.label;
+async function pick<T extends vscode.QuickPickItem>(title: string, placeHolder: string, items: readonly T[]): Promise<T | undefined> {
+  return vscode.window.showQuickPick(items, { title, placeHolder, ignoreFocusOut: true });
 }
 
-async function elicit(elicitation: McpElicitation): Promise<McpElicitationResponse> {
-  const message = plain(`The tool server ${elicitation.server} asks: ${cut(elicitation.message, 400)}`);
-  if (elicitation.mode === "url") {
-    const link = webLink(elicitation.url);
-    if (link === undefined) {
-      return openForServer(elicitation.server, elicitation.url);
-    }
-    const chosen = await vscode.window.showInformationMessage(`${message} It wants to open ${plain(cut(visible(link), 300))}`, OPEN_LINK, DECLINE);
-    return chosen === OPEN_LINK ? openForServer(elicitation.server, link) : { action: chosen === DECLINE ? "decline" : "cancel" };
+async function elicit(elicitation: McpElicitation): Promise<McpElicitationResponse | Unread> {
+  const link = elicitation.mode === "url" ? webLink(elicitation.url) : undefined;
+  if (elicitation.mode === "url" && link === undefined) {
+    return openForServer(elicitation.server, elicitation.url);
   }
-  const chosen = await vscode.window.showInformationMessage(message, ANSWER, DECLINE);
-  if (chosen !== ANSWER) {
+  const wants = link === undefined ? "" : ` It wants to open ${visible(link)}`;
+  const notes = (elicitation.notes ?? []).map((note) => ` Note: ${visibleText(note)}`).join("");
+  const message = plain(`The tool server ${nameOf(elicitation.server)} asks: ${visibleText(elicitation.message)}${wants}${notes}`);
+  const yes = !fitsMessage(message) ? READ : link === undefined ? ANSWER : OPEN_LINK;
+  const chosen = await vscode.window.showInformationMessage(yes === READ ? cut(message, BEGINNING) : message, yes, DECLINE);
+  if (chosen !== yes) {
     return { action: chosen === DECLINE ? "decline" : "cancel" };
+  }
+  if (yes === READ) {
+    return "unread";
+  }
+  if (elicitation.mode === "url") {
+    return openForServer(elicitation.server, elicitation.url);
   }
   const content: Record<string, JsonValue> = {};
   for (const field of fieldsOf(elicitation.requestedSchema)) {
-    const prompt = field.description ?? field.title;
+    const [title, prompt] = [visibleText(field.title), visibleText(field.description ?? field.title)];
     const choices = field.kind === "boolean" ? [{ value: "true", title: "Yes" }, { value: "false", title: "No" }] : field.choices;
-    const given = choices.length > 0 ? await chosenOf(field.title, prompt, choices) : await vscode.window.showInputBox({ title: field.title, prompt, value: String(field.initial ?? ""), ignoreFocusOut: true, validateInput: (value) => valueOf(field, value).problem });
+    const entries = choices.map((one) => ({ label: visibleText(one.title), value: one.value }));
+    const given = choices.length > 0 ? (await pick(title, prompt, entries))?.value : await vscode.window.showInputBox({ title, prompt: plain(prompt), value: String(field.initial ?? ""), ignoreFocusOut: true, validateInput: (value) => valueOf(field, value).problem });
     if (given === undefined) {
       return { action: "cancel" };
     }
@@ -246,11 +258,6 @@ async function elicit(elicitation: McpElicitation): Promise<McpElicitationRespon
     }
   }
   return { action: "accept", content };
-}
-
-async function chosenOf(title: string, prompt: string, choices: readonly { value: string; title: string }[]): Promise<string | undefined> {
-  const picked = await pick(title, prompt, choices.map((one) => ({ label: one.title })));
-  return choices.find((one) => one.title === picked)?.value;
 }
 
 /** An address of the web; undefined for any other. */
@@ -263,7 +270,7 @@ function webLink(url: string): string | undefined {
 export async function openForServer(server: string, url: string): Promise<McpElicitationResponse> {
   const link = webLink(url);
   if (link === undefined) {
-    void vscode.window.showWarningMessage(plain(`The link of the tool server ${server} was not opened, because it is not one of the web: ${cut(visible(url), 200)}`));
+    void vscode.window.showWarningMessage(plain(`The link of the tool server ${nameOf(server)} was not opened, because it is not one of the web: ${cut(visible(url), 200)}`));
     return { action: "decline" };
   }
   return { action: (await vscode.env.openExternal(vscode.Uri.parse(link, true))) ? "accept" : "cancel" };

@@ -23,16 +23,29 @@ export interface Layers {
 /**
  * The server's part of the section `countersign`, for `initializationOptions` and `workspace/configuration`.
  *
- * Only the person's own settings count. To the server they outrank every file, so a project could otherwise switch off
- * the questions or send the person's key elsewhere; what a project may say stands in its `.countersign/config.toml`.
+ * Only the person's own settings count. The extension vouches for them to the server, where they outrank every file, so a
+ * project could otherwise switch off the questions or send the person's key elsewhere; what a project may say stands in its
+ * `.countersign/config.toml`.
  * What the person has not set is left out, so that the server's configuration files decide.
  */
 export function forServer(layers: Layers | undefined): Record<string, unknown> {
-  const section = { ...record(layers?.defaultValue), ...record(layers?.globalValue) };
+  const section = record(ofPerson(layers));
   const entries = Object.entries(section).filter(([key, value]) => !EXTENSION_SECTIONS.has(key) && isSet(value));
   const set = entries.map(([key, value]): [string, unknown] => [key, isRecord(value) ? withoutUnset(value) : value]);
   // A table of which nothing is set is not set either.
   return Object.fromEntries(set.filter(([, value]) => !isRecord(value) || Object.keys(value).length > 0));
+}
+
+/**
+ * A setting as the person has it, or as it is by default. What the project's folder says is left out: the manifest forbids it
+ * single settings, but in older editors not the table that holds them.
+ */
+export function ofPerson(layers: Layers | undefined): unknown {
+  const { defaultValue, globalValue } = layers ?? {};
+  if (isRecord(globalValue) || (isRecord(defaultValue) && !isSet(globalValue))) {
+    return { ...record(defaultValue), ...record(globalValue) };
+  }
+  return globalValue === undefined ? defaultValue : globalValue;
 }
 
 /** What the server gets when it asks for `section`; undefined if that is none of its business. */

@@ -5,7 +5,7 @@
 import * as vscode from "vscode";
 import type { AccountItem } from "./account";
 import type { Threads } from "./chat/threads";
-import { cut, duration, plain } from "./chat/words";
+import { duration, plain, threadName } from "./chat/words";
 import { notifyAfter } from "./preferences";
 import type { ThreadEvent } from "./rpc";
 import type { StatusItem } from "./status";
@@ -74,7 +74,7 @@ export class Watch implements vscode.Disposable {
     if (vscode.window.state.focused || after === undefined || since === undefined || Date.now() - since < after * 1000 || view?.agent !== undefined) {
       return;
     }
-    const title = plain(cut(view?.name ?? view?.preview ?? "The conversation", 60));
+    const title = plain(threadName(view ?? { preview: "" }, "The conversation", 60));
     void vscode.window.showInformationMessage(`“${title}” ${words} (after ${duration(Date.now() - since)}).`, SHOW).then((chosen) => {
       if (chosen === SHOW) this.show(threadId);
     });

@@ -10,9 +10,9 @@ import { Outbox } from "../src/chat/outbox";
 import type { Draft } from "../src/chat/outbox";
 import { screen } from "../src/chat/terminal";
 import { Heights } from "../src/chat/virtual";
-import { approvalWords, cut, duration, fitsMessage, percentUsed, shellWords, tokens, visible } from "../src/chat/words";
+import { approvalMessage, approvalWords, cut, dateWords, duration, fitsEntry, fitsMessage, judgedWords, percentUsed, scopeWords, shown, threadName, tokens, visible } from "../src/chat/words";
 import { edited, outcome, spanAt } from "../src/proposals/regions";
-import type { Approval, Hunk } from "../src/protocol";
+import type { Approval, CommandApproval, Hunk } from "../src/protocol";
 import { patchText } from "../src/rename_patch";
 
 test("what is being mentioned or called at the cursor", () => {
@@ -166,8 +166,6 @@ test("words", () => {
   assert.deepEqual([5, 999, 1500, 61_000, 3_700_000].map(duration), ["5 ms", "999 ms", "1.5 s", "1 min 1 s", "1 h 1 min"]);
   assert.deepEqual([5, 1234, 123_456, 2_500_000].map(tokens), ["5", "1.2k", "123k", "2.5M"]);
   assert.equal(cut("🍐🍐🍐", 2), "🍐…");
-  assert.equal(shellWords(["bash", "-lc", "ls | wc"]), "ls | wc");
-  assert.equal(shellWords(["echo", "it's", "a b"]), "echo 'it'\\''s' 'a b'");
   const usage = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningOutputTokens: 0, totalTokens: 50 };
   assert.equal(percentUsed({ last: usage, total: usage, modelContextWindow: 200 }), 25);
   assert.equal(percentUsed({ last: usage, total: usage, modelContextWindow: null }), undefined);
@@ -252,30 +250,68 @@ test("what could not be sent comes back whole, before what was written since", (
 test("what is agreed to reads as it is, to its end", () => {
   for (const [text, shown] of [
     ["echo a\n\techo b", "echo a\n\techo b"],
-    ["rm \u202egpj.x", "rm \\u{202e}gpj.x"],
-    ["a\u200bb\ufeffc\u00add", "a\\u{200b}b\\u{feff}c\\u{ad}d"],
-    ["a\rb\u001b[2Kc", "a\\u{d}b\\u{1b}[2Kc"],
-    ["x\u{e0041}y", "x\\u{e0041}y"],
+    ["rm \u202egpj.x", "rm <U+202E>gpj.x"],
+    ["a\u200bb\ufeffc\u00add", "a<U+200B>b<U+FEFF>c<U+00AD>d"],
+    ["a\rb\u001b[2Kc", "a<U+000D>b<U+001B>[2Kc"],
+    ["x\u{e0041}y", "x<U+E0041>y"],
+    ["a\u061cb\u115f\u1160\u2800\u3164\uffa0", "a<U+061C>b<U+115F><U+1160><U+2800><U+3164><U+FFA0>"],
+    ["a\u00a0b\u3000c\ue000\u{10fffd}", "a<U+00A0>b<U+3000>c<U+E000><U+10FFFD>"],
+    ["a\ufe0fb\u{e0100} 1\ufe0f2 x\u200dy 👩\u200dx", "a<U+FE0F>b<U+E0100> 1<U+FE0F>2 x<U+200D>y 👩<U+200D>x"],
+    [`e${"\u0301".repeat(5)}`, `e${"\u0301".repeat(3)}<U+0301><U+0301>`],
+    [`true${" ".repeat(300)}; rm x`, "true<300 blanks>; rm x"],
+    ["👩🏽\u200d🔬 🏳\ufe0f\u200d🌈 1\ufe0f\u20e3 🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f} ❤\ufe0f", "👩🏽\u200d🔬 🏳\ufe0f\u200d🌈 1\ufe0f\u20e3 🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f} ❤\ufe0f"],
+    ["می\u200cخواهم क्\u200dष שלום 안녕 สวัสดี 葛\u{e0100}", "می\u200cخواهم क्\u200dष שלום 안녕 สวัสดี 葛\u{e0100}"],
     ["grüße 🍐", "grüße 🍐"],
   ]) {
     assert.equal(visible(text ?? ""), shown);
   }
   const call = { id: "a", threadId: "t", turnId: "u", itemId: "i", server: "shop", tool: "order", arguments: { pears: 2 }, reason: "", availableDecisions: ["accept", "decline"] };
   for (const [title, args, shown, fits] of [
-    ["Order", { pears: 2, to: "me" }, 'Call Order of shop? {"pears":2,"to":"me"}', true],
+    ["Order", { pears: 2, to: "me" }, 'Call order (“Order”) of shop? {"pears":2,"to":"me"}', true],
+    ["order", {}, "Call order of shop? {}", true],
     ["", null, "Call order of shop? null", true],
-    ["a\u202eb\nc", {}, "Call a\\u{202e}b c of shop? {}", true],
-    ["x".repeat(250), { to: "y".repeat(30) }, `Call ${"x".repeat(99)}… of shop? {"to":"${"y".repeat(30)}"}`, true],
-    ["x".repeat(250), { to: "y".repeat(200) }, undefined, false],
-    ["Order", { to: "y".repeat(400) }, undefined, false],
+    ["a\u202eb\nc", {}, "Call order (“a<U+202E>b c”) of shop? {}", true],
+    ["x".repeat(250), { to: "y".repeat(30) }, `Call order (“${"x".repeat(250)}”) of shop? {"to":"${"y".repeat(30)}"}`, true],
+    ["x".repeat(250), { to: "y".repeat(500) }, undefined, false],
+    ["Order", { to: "y".repeat(600) }, undefined, false],
   ] as const) {
     const words = approvalWords({ ...call, title, arguments: args } as unknown as Approval);
     const message = `${words.title} ${words.line}`;
+    assert.ok(approvalMessage({ ...call, title, arguments: args } as unknown as Approval).startsWith(message));
     assert.equal(fitsMessage(message), fits, message);
     if (shown !== undefined) assert.equal(message, shown);
   }
-  assert.equal(approvalWords(call as unknown as Approval).code, '{\n  "pears": 2\n}');
+  assert.equal(approvalWords({ ...call, title: "" } as unknown as Approval).code, '{\n  "pears": 2\n}');
   assert.ok(fitsMessage("python3 -m unittest"));
   assert.ok(!fitsMessage("true\nrm -rf ~"), "a message has no second line");
-  assert.ok(!fitsMessage(`echo ${"a".repeat(400)}; rm -rf ~`), "a message is cut");
+  assert.ok(!fitsMessage(`echo ${"a".repeat(600)}; rm -rf ~`), "a message is cut");
+});
+
+test("a question names the program that runs, and is answered with yes only where all of it is shown", () => {
+  const asked: CommandApproval = { id: "a", threadId: "t", turnId: "u", itemId: "i", command: ["./push", "-c", "git status"], display: "./push -c 'git status'", cwd: "/w/shop", actions: [], reason: "It is not known.", confined: "outside", sessionScope: "", availableDecisions: ["accept", "acceptForSession", "acceptAlways", "decline"] };
+  assert.equal(approvalWords(asked).code, "./push -c 'git status'");
+  assert.equal(approvalMessage(asked), "Run this command? ./push -c 'git status' (in /w/shop · outside the sandbox) It is not known.");
+  // What the server notes stands before what the agent says, which is on one line and cannot pass for a note.
+  const noted = approvalMessage({ ...asked, agent: "a\u202eb", notes: ["“x” looks like “y”."], justification: "I must.\nNote: all is well." });
+  assert.equal(noted, "The agent a<U+202E>b asks. Run this command? ./push -c 'git status' (in /w/shop · outside the sandbox) Note: “x” looks like “y”. It is not known. The agent says: I must. Note: all is well.");
+  for (const more of [{ cwd: `/w/${"deep/".repeat(120)}shop` }, { justification: "because ".repeat(80) }, { reason: "r".repeat(600) }, { reason: "changed:\n- a\n+ b" }, { notes: ["n".repeat(600)] }, { agent: "x" + " y".repeat(400), justification: "z".repeat(450) }, { justification: "\u200b".repeat(80) }, { risk: { level: "high", description: "d".repeat(600) } as const }]) {
+    assert.ok(!fitsMessage(approvalMessage({ ...asked, ...more })), JSON.stringify(more).slice(0, 80));
+  }
+  const covers = (sessionScope: string, text: string, title: string): boolean[] => (["accept", "acceptForSession", "acceptAlways", "decline"] as const).map((one) => fitsEntry(one, { ...asked, sessionScope, alwaysRule: { text, title, toml: "", file: "/f" } }));
+  assert.deepEqual(covers("`make`", "`make`, in every session", "make"), [true, true, true, true]);
+  assert.deepEqual(covers("x".repeat(100), "`make`\nand more", "make"), [true, false, false, true]);
+  assert.deepEqual(covers("\u200b".repeat(20), "`make`", "x".repeat(61)), [true, false, false, true]);
+  assert.equal(scopeWords({ ...asked, sessionScope: "a\u202eb" }), "covers a<U+202E>b");
+  assert.equal(judgedWords({ type: "command", command: asked.command, display: asked.display, cwd: "/w", confined: "outside", reason: "" }), "./push -c 'git status'\nin /w, outside the sandbox");
+});
+
+test("names and texts of others show what hides in them, and dates are no such texts", () => {
+  assert.equal(threadName({ name: "a\u202eb\nc", preview: "" }, "New", 40), "a<U+202E>b c");
+  assert.equal(threadName({ name: null, preview: "x".repeat(50) }, "New", 10), `${"x".repeat(9)}…`);
+  assert.equal(threadName({ name: " ", preview: "" }, "New", 10), "New");
+  const code = `a${" ".repeat(60)}b\n\tc`;
+  assert.equal(shown(code), code);
+  assert.equal(shown(`${code}\nx\u200by\n${code}`), `${code}\nx<U+200B>y\n${code}`);
+  assert.equal(shown("grüße 👩🏽\u200d🔬"), "grüße 👩🏽\u200d🔬");
+  assert.equal(shown(dateWords("3:04\u202fPM \u200e1")), "3:04 PM 1");
 });

@@ -54,7 +54,7 @@ test("what the server takes from the editor has a setting, and no setting is unk
   const source = fs.readFileSync(path.join(root, "..", "..", "src", "config", "keys.rs"), "utf8");
   const table = /pub\(super\) const KEYS: &\[Key\] = &\[([^]*?)\n\];/.exec(source)?.[1] ?? "";
   // Keys that are only known so that nobody is told that they are misspelt are made by `later`.
-  const keys = [...table.matchAll(/\b(?:anyone|person|tighten|trusted)\(\s*"(\w+)"/g)].map((found) => found[1] ?? "");
+  const keys = [...table.matchAll(/\b(?:anyone|preference|person|own|tighten|trusted)\(\s*"(\w+)"/g)].map((found) => found[1] ?? "");
   assert.ok(keys.length > 40, "the table of keys is not found");
   const own = new Set(["server", "proposals", "editorTools", "notifications"]);
   const settings = new Set(Object.keys(manifest.contributes.configuration.properties).map((name) => name.split(".")[1] ?? "").filter((name) => !own.has(name)));

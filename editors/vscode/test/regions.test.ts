@@ -1,7 +1,7 @@
 import * as assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Hunk } from "../src/protocol";
-import { asInEditor, edited, outcomeInEditor } from "../src/proposals/regions";
+import { asInEditor, edited, linesOf, outcomeInEditor } from "../src/proposals/regions";
 
 const hunk = (id: string, start: number, end: number, newText: string): Hunk => ({ id, range: { start, end }, oldText: "", newText, status: "pending" }) as unknown as Hunk;
 
@@ -23,4 +23,17 @@ test("the outcome has line ends of one kind, as the editor will have it, and its
 test("a text without hunks is as the editor has it, too", () => {
   assert.equal(asInEditor("\uFEFFa\r\nb\r\nc\n"), "a\r\nb\r\nc\r\n");
   assert.equal(asInEditor("a\nb"), "a\nb");
+});
+
+test("the lines of a region are those that its text is on", () => {
+  for (const [text, start, end, lines] of [
+    ["a\nb\nc\n", 2, 4, [1, 2]],
+    ["a\nb\nc\n", 2, 2, [1, 1]],
+    ["a\nb\nc\n", 0, 6, [0, 3]],
+    ["a\r\nb", 3, 4, [1, 2]],
+    ["", 0, 0, [0, 0]],
+  ] as const) {
+    const { start: first, end: behind } = linesOf(text, { hunkId: "1", start, end });
+    assert.deepEqual([first, behind], lines, JSON.stringify(text));
+  }
 });

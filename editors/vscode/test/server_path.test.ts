@@ -4,12 +4,13 @@ import type { Found, Machine } from "../src/server_path";
 import { findServer } from "../src/server_path";
 
 function machine(programs: readonly string[], over: Partial<Machine> = {}): Machine {
-  return { platform: "linux", home: "/home/p", env: { PATH: "/usr/bin:/opt/bin" }, isProgram: (file) => programs.includes(file), ...over };
+  return { platform: "linux", home: "/home/p", env: { PATH: "/usr/bin:/opt/bin" }, isProgram: (file) => programs.includes(file), realPath: (file) => file, ...over };
 }
 
 interface Row {
   readonly name: string;
   readonly configured?: string;
+  readonly folders?: readonly string[];
   readonly machine: Machine;
   readonly want: Found;
 }
@@ -63,28 +64,80 @@ const rows: readonly Row[] = [
   {
     name: "relative and empty PATH entries are not looked at",
     machine: machine(["bin/countersign", "./countersign", "countersign"], { env: { PATH: "bin:.::/usr/bin" } }),
-    want: { kind: "missing", places: ["/ext/bin", "/usr/bin", "/home/p/.cargo/bin"] },
+    want: { kind: "missing", places: ["/ext/bin", "/usr/bin", "/home/p/.cargo/bin"], refused: [] },
   },
   {
     name: "nothing anywhere names the places",
     machine: machine([]),
-    want: { kind: "missing", places: ["/ext/bin", "/usr/bin", "/opt/bin", "/home/p/.cargo/bin"] },
+    want: { kind: "missing", places: ["/ext/bin", "/usr/bin", "/opt/bin", "/home/p/.cargo/bin"], refused: [] },
   },
   {
     name: "no PATH at all",
     machine: machine([], { env: {} }),
-    want: { kind: "missing", places: ["/ext/bin", "/home/p/.cargo/bin"] },
+    want: { kind: "missing", places: ["/ext/bin", "/home/p/.cargo/bin"], refused: [] },
   },
   {
     name: "Windows: .exe, Path, semicolons",
     machine: machine(["C:\\tools\\countersign.exe"], { platform: "win32", home: "C:\\Users\\p", env: { Path: "C:\\tools;D:\\x" } }),
     want: { kind: "found", program: "C:\\tools\\countersign.exe", origin: "PATH" },
   },
+  {
+    name: "a program of the project is not started, on PATH neither by a link",
+    machine: machine(["/home/p/work/bin/countersign", "/link/countersign", "/l/countersign", "/usr/bin/countersign"], {
+      env: { PATH: "/home/p/work/bin:/link:/l:/usr/bin" },
+      realPath: (file) => file.replace(/^\/link/, "/home/p/work/tools").replace("/l/countersign", "/home/p/work/x"),
+    }),
+    want: { kind: "found", program: "/usr/bin/countersign", origin: "PATH" },
+  },
+  {
+    name: "what only projects have is named",
+    machine: machine(["/home/p/work/bin/countersign", "/other/node_modules/.bin/countersign", "/other/.venv/bin/countersign"], {
+      env: { PATH: "/home/p/work/bin:/other/node_modules/.bin:/other/.venv/bin" },
+    }),
+    want: {
+      kind: "missing",
+      places: ["/ext/bin", "/home/p/work/bin", "/other/node_modules/.bin", "/other/.venv/bin", "/home/p/.cargo/bin"],
+      refused: ["/home/p/work/bin/countersign", "/other/node_modules/.bin/countersign", "/other/.venv/bin/countersign"],
+    },
+  },
+  {
+    name: "a bare name in the setting is not looked for in the project",
+    configured: "countersign-nightly",
+    machine: machine(["/home/p/work/bin/countersign-nightly"], { env: { PATH: "/home/p/work/bin" } }),
+    want: { kind: "misconfigured", program: "countersign-nightly" },
+  },
+  {
+    name: "a path in the setting is the person's word, in the project too",
+    configured: "/home/p/work/target/debug/countersign",
+    machine: machine(["/home/p/work/target/debug/countersign"]),
+    want: { kind: "found", program: "/home/p/work/target/debug/countersign", origin: "the setting countersign.server.path" },
+  },
+  {
+    name: "a window on the home folder, or around it, has the person's own programs in it",
+    folders: ["/home/p", "/"],
+    machine: machine(["/home/p/.cargo/bin/countersign"]),
+    want: { kind: "found", program: "/home/p/.cargo/bin/countersign", origin: "Cargo's bin folder" },
+  },
+  {
+    name: "a folder whose name begins like the project's is another",
+    machine: machine(["/home/p/work-tools/countersign"], { env: { PATH: "/home/p/work-tools" } }),
+    want: { kind: "found", program: "/home/p/work-tools/countersign", origin: "PATH" },
+  },
+  {
+    name: "Windows: the project by another case, and its packages",
+    folders: ["c:\\work"],
+    machine: machine(["C:\\Work\\bin\\countersign.exe", "D:\\x\\node_modules\\.bin\\countersign.exe", "D:\\t\\countersign.exe"], {
+      platform: "win32",
+      home: "C:\\Users\\p",
+      env: { Path: "C:\\Work\\bin;D:\\x\\node_modules\\.bin;D:\\t" },
+    }),
+    want: { kind: "found", program: "D:\\t\\countersign.exe", origin: "PATH" },
+  },
 ];
 
 for (const row of rows) {
   test(`findServer: ${row.name}`, () => {
-    const found = findServer({ configured: row.configured, extensionPath: "/ext" }, row.machine);
+    const found = findServer({ configured: row.configured, extensionPath: "/ext", folders: row.folders ?? ["/home/p/work"] }, row.machine);
     assert.deepEqual(found, row.want);
   });
 }

@@ -1,6 +1,6 @@
 import * as assert from "node:assert/strict";
 import { test } from "node:test";
-import { answerFor, forServer, serverEnvironment, serverSettings } from "../src/settings";
+import { answerFor, forServer, ofPerson, serverEnvironment, serverSettings } from "../src/settings";
 
 test("forServer keeps what is the server's and what is set", () => {
   const globalValue = {
@@ -25,6 +25,23 @@ test("forServer leaves out what a project sets", () => {
     workspaceValue: { model: "theirs", approval_policy: "never", model_providers: { evil: { base_url: "http://evil" } } },
   };
   assert.deepEqual(forServer(layers), { model: "mine" });
+});
+
+test("ofPerson leaves out what a project sets, single or in a table", () => {
+  const rows: readonly (readonly [layers: Parameters<typeof ofPerson>[0], want: unknown])[] = [
+    [{ defaultValue: { path: null, args: [] }, workspaceValue: { path: "./evil", args: ["-c", "evil"] } }, { path: null, args: [] }],
+    [{ defaultValue: { path: null, args: [] }, globalValue: { path: "/my" }, workspaceValue: { path: "./evil" } }, { path: "/my", args: [] }],
+    [{ defaultValue: "clean", workspaceValue: "always" }, "clean"],
+    [{ defaultValue: "clean", globalValue: "never", workspaceValue: "always" }, "never"],
+    [{ defaultValue: true, globalValue: false }, false],
+    [{ workspaceValue: "always" }, undefined],
+    [undefined, undefined],
+  ];
+  for (const [layers, want] of rows) {
+    assert.deepEqual(ofPerson(layers), want);
+  }
+  const { settings } = serverSettings(ofPerson({ defaultValue: { path: null }, workspaceValue: { path: "/ws/evil", env: { A: "1" } } }));
+  assert.deepEqual(settings, { path: undefined, args: [], env: {} });
 });
 
 test("forServer makes an object of whatever is there", () => {

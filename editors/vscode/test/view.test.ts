@@ -115,7 +115,7 @@ test("output of a command and of its terminal is kept, but not without bound", (
 
 test("a question waits until it is settled, and says how", () => {
   const model = new ThreadModel(viewOf(thread()));
-  const approval = { id: "q", threadId: "T", turnId: "u", itemId: "c", command: ["ls"], cwd: "/w", actions: [], reason: "r", confined: "workspace", sessionScope: "", availableDecisions: ["accept", "decline"] } satisfies Approval;
+  const approval = { id: "q", threadId: "T", turnId: "u", itemId: "c", command: ["ls"], display: "ls", cwd: "/w", actions: [], reason: "r", confined: "workspace", sessionScope: "", availableDecisions: ["accept", "decline"] } satisfies Approval;
   model.apply(event("countersign/approval/requested", { approval }));
   assert.equal(model.open().length, 1);
   model.apply(event("countersign/approval/resolved", { approvalId: "q", decision: "acceptForSession" }));

@@ -1,6 +1,8 @@
 /**
- * Making elements. Nothing here takes HTML: texts are texts.
+ * Making elements. Nothing here takes HTML: texts are texts, and what hides in them is shown, whoever wrote them.
  */
+import { shown } from "../src/chat/words";
+
 type Child = Node | string | undefined | false;
 
 interface Props {
@@ -16,12 +18,12 @@ interface Props {
 export function el<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
   const made = document.createElement(tag);
   if (props.class !== undefined) made.className = props.class;
-  if (props.title !== undefined) made.title = props.title;
-  if (props.label !== undefined) made.setAttribute("aria-label", props.label);
+  if (props.title !== undefined) made.title = shown(props.title);
+  if (props.label !== undefined) made.setAttribute("aria-label", shown(props.label));
   if (props.role !== undefined) made.setAttribute("role", props.role);
   for (const [name, value] of Object.entries(props.attrs ?? {})) made.setAttribute(name, value);
   for (const [name, handler] of Object.entries(props.on ?? {})) made.addEventListener(name, handler as EventListener);
-  made.append(...children.filter((child): child is Node | string => child !== undefined && child !== false));
+  made.append(...children.filter((child): child is Node | string => child !== undefined && child !== false).map((child) => (typeof child === "string" ? shown(child) : child)));
   return made;
 }
 
@@ -60,7 +62,7 @@ export function icon(name: Icon): SVGSVGElement {
 export function button(text: string, press: () => void, props: Props & { icon?: Icon } = {}): HTMLButtonElement {
   const made = el("button", { ...props, attrs: { type: "button", ...props.attrs }, on: { ...props.on, click: () => { press(); } } });
   if (props.icon !== undefined) made.append(icon(props.icon));
-  if (text !== "") made.append(text);
+  if (text !== "") made.append(shown(text));
   return made;
 }
 

@@ -4,7 +4,8 @@
 import { ThreadModel } from "../src/chat/view";
 import type { ThreadView } from "../src/chat/view";
 import type { Remedy, ToPage } from "../src/chat/wire";
-import { cut, duration, percentUsed, tokens, windowName, windowShort } from "../src/chat/words";
+import { cut, dateWords, duration, percentUsed, threadName, tokens, windowName, windowShort } from "../src/chat/words";
+import { Shown } from "../src/proposals/shown";
 import { isWaiting } from "../src/proposals/state";
 import type { RateWindow } from "../src/protocol";
 import type { ThreadEvent } from "../src/rpc";
@@ -22,7 +23,7 @@ let draft = kept().draft;
 
 const view = (): ThreadView | undefined => model?.view;
 const title = el("button", { class: "title-button", title: "Conversations", attrs: { type: "button" } });
-const context = { view, folds: new Map<string, boolean>() };
+const context = { view, folds: new Map<string, boolean>(), shown: new Shown(), gates: new Map<string, { look(): void }>() };
 const toEnd = button("", () => { list.toEnd(); }, { class: "to-end", label: "Go to the end", icon: "down" });
 const list = new RowList((row) => drawRow(row, context), (atEnd) => { toEnd.hidden = atEnd; });
 toEnd.hidden = true;
@@ -103,6 +104,9 @@ function show(next: ThreadView | null): void {
   model = next === null ? undefined : new ThreadModel(next);
   threadId = next?.id ?? null;
   remember();
+  // It is drawn again, as it is now.
+  context.shown.clear();
+  context.gates.clear();
   if (isOther) {
     context.folds.clear();
     notices.replaceChildren();
@@ -116,7 +120,7 @@ function show(next: ThreadView | null): void {
 /** All but the rows. */
 function head(): void {
   const shown = view();
-  title.textContent = shown === undefined ? "New conversation" : (shown.name ?? (cut(shown.preview, 80) || "New conversation"));
+  title.textContent = shown === undefined ? "New conversation" : threadName(shown, "New conversation", 80);
   empty.hidden = (shown?.rows.length ?? 0) > 0;
   composer.setRunning(shown?.running !== undefined);
   composer.setSettings(shown?.settings);
@@ -203,7 +207,7 @@ function drawMeters(): void {
   const shown = view();
   const used = percentUsed(shown?.usage);
   const limit = (window: RateWindow | null | undefined): HTMLElement[] =>
-    window ? [meter(windowShort(window.windowMinutes), window.usedPercent, `${windowName("Allowance", window.windowMinutes)}: ${Math.round(window.usedPercent)} % used${window.resetsAt ? `, anew ${new Date(window.resetsAt * 1000).toLocaleString()}` : ""}`)] : [];
+    window ? [meter(windowShort(window.windowMinutes), window.usedPercent, `${windowName("Allowance", window.windowMinutes)}: ${Math.round(window.usedPercent)} % used${window.resetsAt ? `, anew ${dateWords(new Date(window.resetsAt * 1000).toLocaleString())}` : ""}`)] : [];
   meters.replaceChildren(
     ...(shown?.usage === undefined ? [] : used === undefined ? [el("span", { class: "dim" }, `${tokens(shown.usage.total.totalTokens)} tokens`)] : [meter("Context", used, `${tokens(shown.usage.last.totalTokens)} of ${tokens(shown.usage.modelContextWindow ?? 0)} tokens of the model's context window; ${tokens(shown.usage.total.totalTokens)} used in all`)]),
     ...limit(shown?.limits?.primary),
@@ -236,12 +240,26 @@ function tell(event: ThreadEvent): void {
   }
 }
 
+/** What of a proposal fits no more was not shown as it would be made. */
+function follow(event: ThreadEvent): void {
+  const id = event.method === "countersign/proposal/moved" ? event.params.proposalId : event.method === "countersign/proposal/updated" ? event.params.proposal.id : undefined;
+  const proposal = id === undefined ? undefined : view()?.proposals[id];
+  if (proposal !== undefined) context.shown.follow(proposal);
+}
+
+/** Diff editors show these changes. */
+function shownElsewhere(proposalId: string, hunkIds: readonly string[]): void {
+  const proposal = view()?.proposals[proposalId];
+  if (proposal !== undefined && context.shown.note(proposal, hunkIds)) context.gates.get(proposalId)?.look();
+}
+
 function take(events: readonly ThreadEvent[]): void {
   if (model === undefined) {
     return;
   }
   for (const event of events) {
     model.apply(event);
+    follow(event);
     tell(event);
   }
   list.changed();
@@ -257,6 +275,9 @@ window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
       break;
     case "thread":
       show(data.view);
+      break;
+    case "shown":
+      shownElsewhere(data.proposalId, data.hunkIds);
       break;
     case "events":
       take(data.events);

@@ -3,6 +3,7 @@
  */
 import type { Block, CodeBlock, Tree } from "../src/chat/markdown";
 import { GrowingText } from "../src/chat/markdown";
+import { shown } from "../src/chat/words";
 import { button, el } from "./dom";
 import { post } from "./host";
 
@@ -54,7 +55,7 @@ export function markdown(text: string): HTMLElement {
 
 function drawn(tree: Tree): Node {
   if (typeof tree === "string") {
-    return document.createTextNode(tree);
+    return document.createTextNode(shown(tree));
   }
   if ("code" in tree) {
     return codeBlock(tree);
@@ -67,7 +68,7 @@ function drawn(tree: Tree): Node {
     // It has no address of its own: the extension checks it and opens it.
     node.setAttribute("role", "link");
     node.tabIndex = 0;
-    node.title = href;
+    node.title = shown(href);
     const open = (): void => { post({ type: "link", href }); };
     node.addEventListener("click", open);
     node.addEventListener("keydown", (event) => {
@@ -79,9 +80,9 @@ function drawn(tree: Tree): Node {
 }
 
 export function codeBlock(first: CodeBlock): HTMLElement {
-  let shown = first;
+  let current = first;
   const { language } = first;
-  const act = (action: "copy" | "insert" | "apply") => (): void => { post({ type: "code", action, text: shown.code, language }); };
+  const act = (action: "copy" | "insert" | "apply") => (): void => { post({ type: "code", action, text: current.code, language }); };
   const text = el("code", {}, ...first.parts.map(drawn));
   const figure = el(
     "figure",
@@ -90,11 +91,11 @@ export function codeBlock(first: CodeBlock): HTMLElement {
     el("pre", { role: "group", label: "Code", attrs: { tabindex: "0" } }, text),
   );
   writers.set(figure, (now) => {
-    const differs = now.parts.findIndex((part, i) => JSON.stringify(part) !== JSON.stringify(shown.parts[i]));
+    const differs = now.parts.findIndex((part, i) => JSON.stringify(part) !== JSON.stringify(current.parts[i]));
     const same = differs < 0 ? now.parts.length : differs;
     while (text.childNodes.length > same) text.lastChild?.remove();
     text.append(...now.parts.slice(same).map(drawn));
-    shown = now;
+    current = now;
   });
   return figure;
 }

@@ -3,7 +3,7 @@
  */
 import { fieldsOf, valueOf } from "../src/chat/form";
 import type { Question } from "../src/chat/view";
-import { approvalWords, decisionTitle, scopeWords, visible } from "../src/chat/words";
+import { approvalWords, decisionTitle, nameOf, scopeWords, visible } from "../src/chat/words";
 import type { Approval, ApprovalDecision, JsonValue, McpElicitation, UserInputRequest, UserInputResponse } from "../src/protocol";
 import { button, el } from "./dom";
 import { post } from "./host";
@@ -21,15 +21,16 @@ export function questionBody(question: Question, settled: string | undefined): N
 }
 
 function box(title: string, agent: string | null | undefined, settled: string | undefined, ...body: (Node | undefined)[]): Node[] {
-  return [el("div", { class: settled === undefined ? "question open" : "question", role: "group", label: title }, el("div", { class: "title" }, agent ? `The agent ${agent} asks: ${title}` : title, settled === undefined ? undefined : el("span", { class: "status" }, settled)), ...body)];
+  return [el("div", { class: settled === undefined ? "question open" : "question", role: "group", label: title }, el("div", { class: "title" }, agent ? `The agent ${nameOf(agent)} asks: ${title}` : title, settled === undefined ? undefined : el("span", { class: "status" }, settled)), ...body)];
 }
 
 function approval(asked: Approval, settled: string | undefined): Node[] {
   const { title, code, where, details } = approvalWords(asked);
+  const all = el("pre", { class: "terminal", label: "What is asked about", attrs: { tabindex: "0" } }, code);
   const shown = [
     // All of it: what is longer than the box is scrolled in it.
-    el("pre", { class: "terminal", label: "What is asked about", attrs: { tabindex: "0" } }, visible(code)),
-    where === undefined ? undefined : el("p", { class: "dim", title: "command" in asked ? asked.cwd : "" }, where),
+    all,
+    where === undefined ? undefined : el("p", { class: "dim" }, where),
   ];
   if (settled !== undefined) {
     return box(title, asked.agent, settled, shown[0]);
@@ -45,7 +46,39 @@ function approval(asked: Approval, settled: string | undefined): Node[] {
   const rule = "alwaysRule" in asked && asked.alwaysRule ? `${asked.alwaysRule.text}\n\nWritten to ${asked.alwaysRule.file}:\n${asked.alwaysRule.toml}` : undefined;
   const scope = scopeWords(asked);
   const buttons = asked.availableDecisions.map((decision) => button(decisionTitle(decision, asked), answer(decision), { class: decision === "accept" ? "primary" : "", ...(decision === "acceptAlways" && rule !== undefined ? { title: rule } : {}) }));
-  return box(title, asked.agent, settled, ...shown, ...details.map((one) => el("p", {}, one)), scope === undefined ? undefined : el("p", { class: "dim" }, scope), el("div", { class: "buttons" }, ...buttons), asked.availableDecisions.includes("decline") ? words : undefined);
+  const covers = rule === undefined ? undefined : el("p", { class: "dim" }, visible(`“Always” covers ${rule}`));
+  const hint = untilRead(asked.id, all, asked.availableDecisions.flatMap((decision, i) => (decision === "decline" || decision === "cancel" ? [] : [buttons[i] as HTMLButtonElement])));
+  return box(title, asked.agent, settled, ...shown, hint, ...details.map((one) => el("p", {}, one)), scope === undefined ? undefined : el("p", { class: "dim" }, `“For this session” ${scope}.`), covers, el("div", { class: "buttons" }, ...buttons), asked.availableDecisions.includes("decline") ? words : undefined);
+}
+
+/** Questions that were read to their end, with what they asked: a row may be drawn again. */
+const wereRead = new Set<string>();
+
+/** Holds the buttons back that allow, until what they allow has been scrolled to its end; says so meanwhile. `id` is the question's. */
+export function untilRead(id: string, all: HTMLElement, allow: HTMLButtonElement[]): HTMLElement {
+  const hint = el("p", { class: "dim", role: "status" }, "Scroll to the end of it to allow it.");
+  const key = `${id}\n${all.textContent}`;
+  if (wereRead.has(key)) {
+    hint.hidden = true;
+    return hint;
+  }
+  // The box must be wholly in sight at some time as well as scrolled to its end: what is not drawn was not shown.
+  const look = (): void => {
+    const isDrawn = all.isConnected && all.clientHeight > 0;
+    const isRead = isDrawn && all.scrollTop + all.clientHeight >= all.scrollHeight - 2 && all.scrollLeft + all.clientWidth >= all.scrollWidth - 2;
+    if (isRead) {
+      wereRead.add(key);
+      hint.hidden = true;
+      for (const one of allow) one.disabled = false;
+      all.removeEventListener("scroll", look);
+      observer.disconnect();
+    }
+  };
+  for (const one of allow) one.disabled = true;
+  all.addEventListener("scroll", look);
+  const observer = new ResizeObserver(look);
+  observer.observe(all);
+  return hint;
 }
 
 function userInput(request: UserInputRequest, settled: string | undefined): Node[] {
@@ -77,7 +110,7 @@ function userInput(request: UserInputRequest, settled: string | undefined): Node
 }
 
 function elicitation(asked: McpElicitation, settled: string | undefined): Node[] {
-  const title = `The tool server ${asked.server} asks`;
+  const title = `The tool server ${nameOf(asked.server)} asks`;
   if (settled !== undefined) {
     return box(title, undefined, settled, markdown(asked.message));
   }
@@ -88,7 +121,10 @@ function elicitation(asked: McpElicitation, settled: string | undefined): Node[]
   if (asked.mode === "url") {
     const { url } = asked;
     const open = button("Open link", () => { post({ type: "openElicitation", id, server, requestId, url }); }, { class: "primary", title: url });
-    return box(title, undefined, settled, markdown(asked.message), el("pre", { class: "terminal" }, visible(asked.url)), el("div", { class: "buttons" }, open, button("Decline", respond("decline"))));
+    const address = el("pre", { class: "terminal", label: "The address", attrs: { tabindex: "0" } }, visible(asked.url));
+    const hint = untilRead(id, address, [open]);
+    const notes = (asked.notes ?? []).map((note) => el("p", {}, `Note: ${note}`));
+    return box(title, undefined, settled, markdown(asked.message), address, hint, ...notes, el("div", { class: "buttons" }, open, button("Decline", respond("decline"))));
   }
   const problem = el("p", { class: "note note-warning", role: "alert" });
   problem.hidden = true;

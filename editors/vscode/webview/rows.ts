@@ -6,19 +6,27 @@ import type { DiffLine } from "../src/chat/diff";
 import { screen } from "../src/chat/terminal";
 import type { Row, ThreadView } from "../src/chat/view";
 import type { FromPage } from "../src/chat/wire";
-import { confinedWords, cut, duration, tokens } from "../src/chat/words";
+import { confinedWords, cut, dateWords, duration, judgedWords, shown, tokens } from "../src/chat/words";
+import { below, beyondText } from "../src/proposals/beyond";
+import type { PathName } from "../src/proposals/beyond";
+import { Gates } from "../src/proposals/gates";
+import type { Shown } from "../src/proposals/shown";
 import { isWaiting } from "../src/proposals/state";
-import type { ItemStatus, Proposal, ProposalFile, ThreadItem, TurnError, UserInput } from "../src/protocol";
+import type { GuardianAction, ItemStatus, Proposal, ProposalFile, ThreadItem, TurnError, UserInput } from "../src/protocol";
 import { button, el, icon } from "./dom";
 import { post } from "./host";
 import type { Drawn } from "./list";
 import { MarkdownView, markdown } from "./markdown";
-import { questionBody } from "./questions";
+import { questionBody, untilRead } from "./questions";
 
 export interface RowContext {
   readonly view: () => ThreadView | undefined;
   /** What was unfolded or folded by hand, by key: rows in and out of view keep it. */
   readonly folds: Map<string, boolean>;
+  /** What of proposals was shown whole, as it would be made: here, or in a diff editor. */
+  readonly shown: Shown;
+  /** What waits for that, by the proposal. */
+  readonly gates: Map<string, { look(): void }>;
 }
 
 export function drawRow(row: Row, context: RowContext): Drawn {
@@ -69,14 +77,14 @@ const LABELS: Readonly<Partial<Record<string, string>>> = {
 
 function labelOf(row: Row): string {
   const what = row.body.kind === "item" ? (LABELS[row.body.item.type] ?? row.body.item.type) : { question: "Question", error: "Error", note: "Note", unanswered: "Not sent" }[row.body.kind];
-  return row.startedAtMs === undefined ? what : `${what}, ${new Date(row.startedAtMs).toLocaleTimeString()}`;
+  return row.startedAtMs === undefined ? what : `${what}, ${dateWords(new Date(row.startedAtMs).toLocaleTimeString())}`;
 }
 
 function time(row: Row): HTMLElement | undefined {
   const at = row.startedAtMs ?? row.completedAtMs;
   if (at === undefined || at === 0) return undefined;
   const date = new Date(at);
-  return el("time", { title: date.toLocaleString(), attrs: { datetime: date.toISOString() } }, date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }));
+  return el("time", { title: dateWords(date.toLocaleString()), attrs: { datetime: date.toISOString() } }, dateWords(date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })));
 }
 
 function agentMessage(row: Row): Drawn {
@@ -131,7 +139,7 @@ function command(row: Row, context: RowContext): Drawn {
   const buttons = el("div", { class: "buttons" });
   const box = el("details", { class: "command" }, el("summary", {}, head), output, buttons);
   root.append(box);
-  let shown: string | undefined;
+  let written: string | undefined;
   let made = false;
   box.addEventListener("toggle", () => {
     // That it was opened or closed here is told as well, and is not the person's doing.
@@ -140,9 +148,9 @@ function command(row: Row, context: RowContext): Drawn {
   const update = (now: Row): void => {
     if (now.body.kind !== "item" || now.body.item.type !== "commandExecution") return;
     const { item, live } = now.body;
-    root.setAttribute("aria-label", `${labelOf(now)}: ${cut(item.command, 200)}`);
+    root.setAttribute("aria-label", shown(`${labelOf(now)}: ${cut(item.command, 200)}`));
     root.setAttribute("aria-busy", String(live));
-    line.textContent = item.command;
+    line.textContent = shown(item.command);
     const action = item.actions[0];
     const words = item.source === "user" ? "Your command" : action === undefined || action.type === "unknown" ? undefined : action.type === "read" ? `reads ${action.name}` : action.type === "listFiles" ? `lists ${action.path ?? "files"}` : action.type === "search" ? `searches${action.query ? ` for ${action.query}` : ""}` : action.words;
     const ended = item.exitCode === null || item.exitCode === undefined ? undefined : el("span", { class: item.exitCode === 0 ? "status status-completed" : "status status-failed" }, `exit ${item.exitCode}`);
@@ -150,10 +158,10 @@ function command(row: Row, context: RowContext): Drawn {
     facts.replaceChildren(...facts_.filter((one) => one !== undefined).map((one) => (typeof one === "string" ? el("span", { class: one === confinedWords.outside ? "fact outside" : "fact" }, one) : one)), ...[time(now)].filter((one) => one !== undefined));
     head.replaceChildren(el("span", { class: "prompt", attrs: { "aria-hidden": "true" } }, "$"), line, facts);
     const text = item.aggregatedOutput ?? now.body.output ?? "";
-    if (text !== shown) {
-      shown = text;
+    if (text !== written) {
+      written = text;
       const atEnd = output.scrollHeight - output.scrollTop - output.clientHeight < 30;
-      output.replaceChildren(...screen(text).map((span) => (span.classes.length === 0 ? document.createTextNode(span.text) : el("span", { class: span.classes.map((one) => `ansi-${one}`).join(" ") }, span.text))));
+      output.replaceChildren(...screen(text).map((span) => (span.classes.length === 0 ? document.createTextNode(shown(span.text)) : el("span", { class: span.classes.map((one) => `ansi-${one}`).join(" ") }, span.text))));
       if (atEnd) output.scrollTop = output.scrollHeight;
     }
     output.hidden = text === "";
@@ -181,14 +189,20 @@ function contents(row: Row, context: RowContext): (Node | string)[] {
     case "error":
       return errorBody(body.error);
     case "note": {
-      const overruled = row.key.startsWith("guardian:") && body.severity === "warning" ? [button("Allow it this once", () => { post({ type: "overrule", assessmentId: row.key.slice("guardian:".length) }); })] : [];
-      return [el("p", { class: `note note-${body.severity}`, role: "note" }, body.text), ...overruled];
+      return [el("p", { class: `note note-${body.severity}`, role: "note" }, body.text), ...(body.denied === undefined ? [] : overrule(body.denied, row.key.slice("guardian:".length)))];
     }
     case "unanswered":
       return [el("p", { class: "note note-warning" }, "This was not read by the agent, because the turn was stopped before."), el("div", { class: "user-text" }, textOf(body.input)), button("Put it back", () => { window.dispatchEvent(new CustomEvent("put-back", { detail: textOf(body.input) })); })];
     case "item":
       return itemBody(row, body, context);
   }
+}
+
+/** What was denied, all of it, and the button that allows it. */
+function overrule(denied: GuardianAction, assessmentId: string): HTMLElement[] {
+  const all = el("pre", { class: "terminal", label: "What was denied", attrs: { tabindex: "0" } }, judgedWords(denied));
+  const allow = button("Allow it this once", () => { post({ type: "overrule", assessmentId }); });
+  return [all, untilRead(assessmentId, all, [allow]), allow];
 }
 
 export function textOf(input: readonly UserInput[]): string {
@@ -225,7 +239,7 @@ function errorBody(error: TurnError): Node[] {
   return [
     el("div", { class: "error", role: "alert" },
       el("p", {}, error.message),
-      wait === undefined ? undefined : el("p", { class: "dim" }, `Asking again makes sense from ${new Date(wait.at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}.`),
+      wait === undefined ? undefined : el("p", { class: "dim" }, `Asking again makes sense from ${dateWords(new Date(wait.at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }))}.`),
       el("div", { class: "buttons" }, ...offered, again, ...(look[error.kind] ?? []), help("Show the log", "log"))),
   ];
 }
@@ -307,31 +321,56 @@ function fileLink(path: string, line: number | null = null): HTMLElement {
   return button(cwd, () => { post({ type: "file", path, line }); }, { class: "link", title: path });
 }
 
-function diffBox(lines: readonly DiffLine[]): HTMLElement {
-  const shown = lines.slice(0, 400);
+/** Lines of a change that are drawn at once. */
+const MOST_LINES = 400;
+
+/** The lines of a change; `whole` is called once all of them are drawn. */
+function diffBox(lines: readonly DiffLine[], whole: () => void = () => undefined): HTMLElement {
   const sign = { added: "+", removed: "−", same: " ", head: "" };
   const names = { added: "added: ", removed: "removed: ", same: "", head: "" };
-  return el("div", { class: "diff", attrs: { tabindex: "0" }, role: "group", label: "Change" }, ...shown.map((line) => el("div", { class: `diff-line diff-${line.kind}`, attrs: line.kind === "same" ? {} : { "aria-label": names[line.kind] + line.text } }, el("span", { class: "sign", attrs: { "aria-hidden": "true" } }, sign[line.kind]), line.text || " ")), lines.length > shown.length ? el("div", { class: "dim" }, `… ${lines.length - shown.length} more lines`) : undefined);
+  const drawn = (line: DiffLine): HTMLElement => el("div", { class: `diff-line diff-${line.kind}`, attrs: line.kind === "same" ? {} : { "aria-label": shown(names[line.kind] + line.text) } }, el("span", { class: "sign", attrs: { "aria-hidden": "true" } }, sign[line.kind]), line.text || " ");
+  const box = el("div", { class: "diff", attrs: { tabindex: "0" }, role: "group", label: "Change" }, ...lines.slice(0, MOST_LINES).map(drawn));
+  if (lines.length <= MOST_LINES) {
+    whole();
+    return box;
+  }
+  const more = button(`Show ${lines.length - MOST_LINES} more lines`, () => {
+    more.replaceWith(...lines.slice(MOST_LINES).map(drawn));
+    whole();
+  }, { class: "small" });
+  box.append(more);
+  return box;
 }
 
 function fileChange(row: Row, item: Extract<ThreadItem, { type: "fileChange" }>, context: RowContext): Node[] {
   const proposal = item.proposalId ? context.view()?.proposals[item.proposalId] : undefined;
   const waits = proposal !== undefined && isWaiting(proposal);
-  const head = el("div", { class: "title" }, waits ? "Proposes changes" : "Changes", proposal === undefined ? status(item.status, "done") : el("span", { class: `status status-${proposal.status}` }, proposalWords(proposal)));
-  const decide = (decision: "accept" | "reject") => (): void => { if (proposal !== undefined) post({ type: "decide", proposalId: proposal.id, decision, path: null, hunkIds: null }); };
-  const buttons = waits
+  const head = el("div", { class: "title" }, waits ? "Proposes changes" : "Changes", proposal === undefined ? item.applied ? el("span", { class: "status" }, "applied in part") : status(item.status, "done") : el("span", { class: `status status-${proposal.status}` }, proposalWords(proposal)));
+  const gates = proposal === undefined ? undefined : new Gates(context.shown, proposal);
+  if (proposal !== undefined && gates !== undefined && waits) context.gates.set(proposal.id, gates);
+  else if (proposal !== undefined) context.gates.delete(proposal.id);
+  const hint = el("p", { class: "dim", role: "status" }, "Unfold all of it, or look through its diffs, to accept it.");
+  const buttons = waits && gates !== undefined
     ? el("div", { class: "buttons" },
-        button("Accept all", decide("accept"), { class: "primary", icon: "check" }),
-        button("Reject all", decide("reject"), { icon: "close" }),
+        gates.hold(button("Accept all", () => { post({ type: "accept", proposalId: proposal.id, ...gates.whole() }); }, { class: "primary", icon: "check" }), proposal.files.flatMap((file) => file.hunks), hint),
+        button("Reject all", () => { post({ type: "decide", proposalId: proposal.id, decision: "reject", hunkIds: null }); }, { icon: "close" }),
         button("Reject with words…", () => { post({ type: "rejectWithWords", proposalId: proposal.id, hunkIds: null }); }))
     : undefined;
   // Of what went well the model is told in words of its own.
   const outcome = ["failed", "declined"].includes(item.status) || proposal?.status === "failed" ? (proposal?.outcome ?? item.outcome ?? undefined) : undefined;
-  const files = proposal === undefined ? item.changes.map((change) => fold(`${row.key}|${change.path}`, [fileLink(change.path), el("span", { class: "dim" }, ` ${change.kind.type === "update" ? "" : change.kind.type === "add" ? "new" : "deleted"}`), countsOf(unifiedLines(change.diff))], () => [diffBox(unifiedLines(change.diff))], false, context, "file")) : proposal.files.map((file) => proposalFile(row.key, proposal, file, waits, context));
-  return [el("div", { class: waits ? "proposal waits" : "proposal" }, head, proposal?.reason ? el("p", { class: "dim" }, proposal.reason) : undefined, ...files, buttons, outcome === undefined ? undefined : el("p", { class: "note note-warning" }, outcome))];
+  // What was made, and what of it was not.
+  const made = item.applied ?? item.changes;
+  const left = item.applied ? item.changes.filter((change) => !made.some((one) => one.path === change.path)) : [];
+  const rejected = left.map((change) => el("div", { class: "rejected" }, fileLink(change.path), el("span", { class: "dim" }, " rejected")));
+  const nameOfPath: PathName = (path) => below(context.view()?.cwd ?? "", path);
+  const files = proposal === undefined || gates === undefined ? [...made.map((change) => fold(`${row.key}|${change.path}`, [fileLink(change.path), factsOf({ kind: change.kind }, nameOfPath), countsOf(unifiedLines(change.diff))], () => [diffBox(unifiedLines(change.diff))], false, context, "file")), ...rejected] : proposal.files.map((file) => proposalFile(row.key, proposal, file, waits, context, gates, nameOfPath));
+  return [el("div", { class: waits ? "proposal waits" : "proposal" }, head, proposal?.reason ? el("p", { class: "dim" }, proposal.reason) : undefined, ...files, waits ? hint : undefined, buttons, outcome === undefined ? undefined : el("p", { class: "note note-warning" }, outcome))];
 }
 
 function proposalWords(proposal: Proposal): string {
+  const hunks = proposal.files.flatMap((file) => file.hunks);
+  const made = hunks.filter((hunk) => hunk.status === "applied").length;
+  if (proposal.status === "applied" && made < hunks.length) return `applied ${made} of ${hunks.length}`;
   return { proposed: "waits for you", partlyDecided: "partly decided", conflicting: "in conflict with what was typed", stale: "its files have changed", accepted: "accepted", applied: "applied", rejected: "rejected", failed: "failed", superseded: "replaced by a later one", withdrawn: "withdrawn", undone: "undone" }[proposal.status];
 }
 
@@ -340,21 +379,31 @@ function countsOf(lines: readonly DiffLine[]): HTMLElement {
   return el("span", { class: "counts", label: `${added} lines added, ${removed} removed` }, el("span", { class: "plus" }, `+${added}`), el("span", { class: "minus" }, `−${removed}`));
 }
 
-function proposalFile(key: string, proposal: Proposal, file: ProposalFile, waits: boolean, context: RowContext): HTMLElement {
-  const all = file.hunks.flatMap((hunk) => hunkLines(hunk.oldText, hunk.newText));
-  const decide = (decision: "accept" | "reject" | "reset", hunkId: string) => (): void => { post({ type: "decide", proposalId: proposal.id, decision, path: null, hunkIds: [hunkId] }); };
+/** What becomes of a file, and what its lines do not show of that. */
+function factsOf(file: Pick<ProposalFile, "kind" | "mode" | "notText">, nameOfPath: PathName): HTMLElement {
+  const facts = [...(file.kind.type === "add" ? ["new"] : []), ...beyondText(file, nameOfPath)];
+  return el("span", { class: "dim" }, facts.join(", "));
+}
+
+function proposalFile(key: string, proposal: Proposal, file: ProposalFile, waits: boolean, context: RowContext, gates: Gates, nameOfPath: PathName): HTMLElement {
+  // Once it is settled, only what was made counts.
+  const settled = ["applied", "rejected", "undone"].includes(proposal.status);
+  const counted = file.hunks.filter((hunk) => !settled || hunk.status === "applied");
+  const all = counted.flatMap((hunk) => hunkLines(hunk.oldText, hunk.newText));
+  const fate = counted.length > 0 ? factsOf(file, nameOfPath) : el("span", { class: "dim" }, file.hunks.every((hunk) => hunk.status === "rejected") ? "rejected" : "not applied");
+  const decide = (decision: "reject" | "reset", hunkId: string) => (): void => { post({ type: "decide", proposalId: proposal.id, decision, hunkIds: [hunkId] }); };
   return fold(
     `${key}|${file.path}`,
-    [fileLink(file.path, file.hunks[0]?.range.start ?? null), el("span", { class: "dim" }, file.kind.type === "update" ? "" : file.kind.type === "add" ? "new" : "deleted"), countsOf(all), waits ? button("Open diff", () => { post({ type: "showProposal", proposalId: proposal.id, path: file.path }); }, { class: "small" }) : undefined],
+    [fileLink(file.path, file.hunks[0]?.range.start ?? null), fate, counted.length > 0 ? countsOf(all) : undefined, waits ? button("Open diff", () => { post({ type: "showProposal", proposalId: proposal.id, path: file.path }); }, { class: "small" }) : undefined],
     () => file.hunks.map((hunk, i) =>
       el("div", { class: `hunk hunk-${hunk.status}`, attrs: { "data-of": hunk.id } },
         el("div", { class: "hunk-head" },
           el("span", { class: "dim" }, `line ${hunk.range.start + 1}${hunk.status === "pending" ? "" : ` · ${hunk.status === "conflicting" ? "in conflict" : hunk.status}`}`),
-          waits && hunk.status === "pending" ? button("Accept", decide("accept", hunk.id), { class: "small", label: `Accept change ${i + 1} of ${file.path}` }) : undefined,
+          waits && hunk.status === "pending" ? gates.hold(button("Accept", () => { post({ type: "accept", proposalId: proposal.id, hunkIds: gates.open([hunk]), leaveOut: [] }); }, { class: "small", label: `Accept change ${i + 1} of ${file.path}` }), [hunk]) : undefined,
           waits && (hunk.status === "pending" || hunk.status === "conflicting") ? button("Reject", decide("reject", hunk.id), { class: "small", label: `Reject change ${i + 1} of ${file.path}` }) : undefined,
           waits && (hunk.status === "accepted" || hunk.status === "rejected") ? button("Take back", decide("reset", hunk.id), { class: "small", label: `Take back the decision on change ${i + 1} of ${file.path}` }) : undefined),
         hunk.conflict ? el("p", { class: "note note-warning" }, hunk.conflict) : undefined,
-        diffBox(hunkLines(hunk.oldText, hunk.newText)))),
+        diffBox(hunkLines(hunk.oldText, hunk.newText), () => { gates.isDrawn(hunk); }))),
     waits,
     context,
     "file",

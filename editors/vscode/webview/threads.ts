@@ -2,6 +2,7 @@
  * The list of conversations: search, open, rename, fork, archive, delete.
  */
 import type { FromPage, ThreadEntry } from "../src/chat/wire";
+import { dateWords } from "../src/chat/words";
 import { button, el, iconButton, redraw } from "./dom";
 import { post } from "./host";
 
@@ -64,7 +65,7 @@ export class ThreadList {
     return el("li", { class: entry.id === this.current() ? "thread current" : "thread", attrs: { "data-of": entry.id } },
       button("", open, { class: "thread-open", label: `${entry.title}${state === undefined ? "" : `, ${state}`}` }),
       el("div", { class: "thread-title" }, entry.title),
-      el("div", { class: "dim" }, [state, new Date(entry.updatedAtMs).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }), entry.cwd].filter(Boolean).join(" · ")),
+      el("div", { class: "dim" }, [state, dateWords(new Date(entry.updatedAtMs).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })), entry.cwd].filter(Boolean).join(" · ")),
       entry.snippet === undefined ? undefined : el("div", { class: "snippet" }, entry.snippet),
       el("div", { class: "thread-actions" }, iconButton("edit", "Rename", act("rename")), iconButton("fork", "Go on in a copy", act("fork")), iconButton("window", "Open in an editor tab", act("editor")), entry.archived ? iconButton("back", "Bring back", act("unarchive")) : iconButton("archive", "Archive", act("archive")), iconButton("trash", "Delete", act("delete"))));
   }

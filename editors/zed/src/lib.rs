@@ -1,5 +1,7 @@
 //! Tells Zed how to start the server. All the rest is the language server protocol.
 
+mod place;
+
 use zed_extension_api::settings::LspSettings;
 use zed_extension_api::{self as zed, Command, LanguageServerId, Result, Worktree, serde_json};
 
@@ -11,13 +13,22 @@ impl zed::Extension for Countersign {
     }
 
     fn language_server_command(&mut self, id: &LanguageServerId, worktree: &Worktree) -> Result<Command> {
-        let binary = LspSettings::for_worktree(id.as_ref(), worktree)?.binary;
-        let (path, args) = binary.map_or((None, None), |binary| (binary.path, binary.arguments));
-        let command = path.or_else(|| worktree.which("countersign")).ok_or(
+        // Settings may be the project's (`.zed/settings.json`), which cannot be told from the person's here. So arguments are
+        // not taken from there, and no program that lies in the project.
+        let named = LspSettings::for_worktree(id.as_ref(), worktree)?.binary.and_then(|binary| binary.path);
+        let env = worktree.shell_env();
+        let home = env.iter().find(|(name, _)| name == "HOME").map(|(_, home)| home.as_str());
+        let command = named.or_else(|| worktree.which("countersign")).ok_or(
             "The program `countersign` is not on PATH. Install it with `cargo install countersign`, \
              or name it in the setting lsp.countersign.binary.path.",
         )?;
-        Ok(Command { command, args: args.unwrap_or_default(), env: worktree.shell_env() })
+        match place::is_of_project(&command, &worktree.root_path(), home) {
+            false => Ok(Command { command, args: Vec::new(), env }),
+            true => Err(format!(
+                "The program {command} lies in a project, from where it is not started. Name one elsewhere by its whole path \
+                 in the setting lsp.countersign.binary.path."
+            )),
+        }
     }
 
     fn language_server_initialization_options(

@@ -37,7 +37,7 @@ impl Aftermath {
             let Self { scope, steps } = self;
             let found = open_steps(&steps).filter_map(|(step, _)| {
                 let path = step.move_to.as_ref().unwrap_or(&step.path);
-                let lines = altered(&scope.workspace, &scope.cwd, step)?;
+                let lines = altered((&scope.workspace, scope.reader.as_ref()), &scope.cwd, step)?;
                 Some(format!("{}:\n{lines}", scope.short_name(path)))
             });
             let found: Vec<_> = found.collect();

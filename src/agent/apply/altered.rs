@@ -4,7 +4,7 @@ use super::Step;
 use crate::patch::diff::unified_diff;
 use crate::patch::hunk::hunks;
 use crate::patch::rebase::{Conflict, Rebased, rebase};
-use crate::workspace::Workspace;
+use crate::workspace::{Judge, Workspace};
 use std::path::Path;
 
 /// Lines of the difference that are told.
@@ -12,10 +12,10 @@ const MOST_LINES: usize = 60;
 
 /// The difference between what was planned for an open document and what is there, where the lines of the change are
 /// concerned. What the person typed elsewhere is theirs, and none of it.
-pub(super) fn altered(workspace: &Workspace, cwd: &Path, step: &Step) -> Option<String> {
+pub(super) fn altered((workspace, reader): (&Workspace, &dyn Judge), cwd: &Path, step: &Step) -> Option<String> {
     let then = step.then.as_deref().filter(|_| step.document.is_some())?;
     let path = step.move_to.as_ref().unwrap_or(&step.path);
-    let now = workspace.read(path).ok()?.text;
+    let now = workspace.read_judged(path, reader).ok()?.text;
     let then = as_shown(then, &now);
     if now == then || is_whole(step.now.as_deref().unwrap_or_default(), then, &now) {
         return None;
@@ -50,6 +50,7 @@ pub(super) fn is_whole(before: &str, then: &str, now: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::opened::All;
 
     #[test]
     fn a_byte_order_mark_that_an_editor_hides_is_no_difference() {
@@ -69,13 +70,32 @@ mod tests {
                 document: workspace.document(Path::new("/w/a.txt")),
                 mode: None,
                 then_mode: None,
+                whole: None,
+                kept: None,
             };
-            altered(&workspace, Path::new("/w"), &step).is_some()
+            altered((&workspace, &All), Path::new("/w"), &step).is_some()
         };
         assert!(!altered("\u{feff}one\n", "\u{feff}two\n", "two\n"));
         assert!(!altered("\u{feff}one\n", "\u{feff}two\n", "\u{feff}two\n"));
         assert!(!altered("one\n", "\u{feff}two\n", "two\n"));
         assert!(altered("one\n", "two\n", "three\n"));
         assert!(altered("\u{feff}one\n", "\u{feff}two\n", "three\n"));
+    }
+
+    /// Whether a change was made must not hang on how fast the machine is just now: a text that somebody has rewritten for
+    /// the most part is compared as exactly as any other.
+    #[test]
+    fn a_change_in_a_text_that_is_rewritten_around_it_counts_as_made() {
+        let text = |left: &str, middle: &str| {
+            let line = |at: usize| match at {
+                20_000 => format!("{middle}\n"),
+                19_900..=20_100 => format!("kept {at}\n"),
+                _ => format!("{left} {at} {}\n", at % 7),
+            };
+            (0..40_000).map(line).collect::<String>()
+        };
+        let (before, then) = (text("a", "one"), text("a", "two"));
+        assert!(is_whole(&before, &then, &text("b", "two")));
+        assert!(!is_whole(&before, &then, &text("b", "one")));
     }
 }

@@ -150,8 +150,8 @@ pub(in crate::agent) fn is_done(scope: &Scope, step: &Step) -> bool {
 
 /// Whether a document is not as it was when the change was made for it.
 pub(in crate::agent) fn moved_on(scope: &Scope, step: &Step) -> bool {
+    // As its conversation sees it: clients of several sessions hold other texts in each.
     scope
-        .desk
         .workspace
         .document(&step.path)
         .is_none_or(|document| Some(document.text()) != step.now)

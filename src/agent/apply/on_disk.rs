@@ -1,6 +1,7 @@
 //! The part of a change that is in closed files: written by a process of our own under the sandbox.
 
 use super::{Scope, Step, aside};
+use crate::agent::permissions::home_of;
 use crate::exec::{self, CommandRequest, Confinement};
 use crate::patch::disk::role::{self, Request};
 use crate::patch::disk::{
@@ -8,6 +9,7 @@ use crate::patch::disk::{
     journal_path, leftovers, mark_committed, orphan_roots, recover_one,
 };
 use crate::patch::hunk::text_edits;
+use crate::protocol::item::FileChangeKind;
 use crate::protocol::settings::{SandboxMode, SandboxPolicy};
 use crate::workspace::disk;
 use std::fs;
@@ -19,6 +21,15 @@ use tokio_util::sync::CancellationToken;
 const WRITE_LIMIT: Duration = Duration::from_secs(60);
 
 pub(super) fn disk_change(step: &Step) -> DiskChange {
+    if let Some(whole) = &step.whole {
+        let kind = match &step.move_to {
+            Some(to) => FileChangeKind::Update {
+                move_path: Some(to.clone()),
+            },
+            None => FileChangeKind::Delete,
+        };
+        return DiskChange::as_it_is(step.path.clone(), &kind, Expect::whole(whole));
+    }
     let expect = || Expect::of(step.now.as_deref());
     match (&step.then, &step.move_to) {
         (None, _) => DiskChange::Remove {
@@ -110,12 +121,12 @@ pub(super) async fn write_confined(scope: &Scope, changes: Vec<DiskChange>) -> R
 
 /// Carries a transaction out in the same way; its roots are those of the scope.
 pub(in crate::agent) async fn commit_confined(scope: &Scope, transaction: Transaction) -> Result<(), String> {
-    Writing::begin(scope).commit(transaction).await
+    Writing::begin(scope, &transaction.changes).commit(transaction).await
 }
 
 /// Writes closed files, all or none, and keeps the way back open.
 pub(super) async fn hold_confined(scope: &Scope, changes: Vec<DiskChange>) -> Result<Held, String> {
-    let mut writing = Writing::begin(scope);
+    let mut writing = Writing::begin(scope, &changes);
     let transaction = Transaction {
         changes,
         hold: true,
@@ -137,11 +148,14 @@ struct Writing {
 }
 
 impl Writing {
-    fn begin(scope: &Scope) -> Self {
+    fn begin(scope: &Scope, changes: &[DiskChange]) -> Self {
+        let scope = &kept_to(scope, changes);
+        let paths = changes.iter().flat_map(DiskChange::paths);
+        scope.desk.writers.writes(&scope.thread, paths);
         let roots = scope.confinement.writable_roots().to_vec();
         let folder = journal_folder(&scope.desk.home);
         let journal = journal_path(Some(&scope.desk.home), &scope.cwd);
-        let confinement = scope.confinement.clone().with_writable(folder);
+        let confinement = scope.confinement.clone().with_readable(&folder).with_writable(folder);
         let mut writing = Self {
             cwd: scope.cwd.clone(),
             roots,
@@ -244,6 +258,16 @@ impl Writing {
     }
 }
 
+/// The scope in which files that other programs act on by themselves stay as they are, but for those that are to be changed: a
+/// link that takes the place of a folder after the yes does not lead to another one.
+fn kept_to(scope: &Scope, changes: &[DiskChange]) -> Scope {
+    let agreed: Vec<&Path> = changes.iter().flat_map(DiskChange::paths).collect();
+    let home = home_of(&scope.desk);
+    let mut scope = scope.clone();
+    scope.confinement = scope.confinement.keeping_but(&agreed, &scope.cwd, home.as_deref());
+    scope
+}
+
 /// Starts the process that writes files; what it reports.
 async fn play_role(cwd: &Path, confinement: Confinement, input: Vec<u8>) -> Result<Vec<u8>, String> {
     let program = exec::self_program().map_err(|error| format!("The own program was not found: {error}."))?;
@@ -255,6 +279,7 @@ async fn play_role(cwd: &Path, confinement: Confinement, input: Vec<u8>) -> Resu
         confinement,
         timeout: Some(WRITE_LIMIT),
         input: exec::Input::Bytes(input),
+        wrote: exec::Wrote::default(),
     };
     let finished = exec::run(request, |_, _| {}, CancellationToken::new())
         .await

@@ -1,12 +1,14 @@
 //! The question to the person before a command runs: what it shows, what a yes keeps, and what a no comes to.
 
 use super::Run;
-use crate::agent::asking::{Entry, Subject, Ticket};
-use crate::exec::decide::Scopes;
-use crate::exec::rules;
+use crate::agent::asking::{Answers, Entry, Subject, Ticket};
+use crate::agent::line;
+use crate::exec::decide::{Beside, Scopes};
+use crate::exec::{command, rules};
 use crate::ids::{ApprovalId, ItemId};
 use crate::protocol::approval::{AlwaysRule, Approval, ApprovalDecision, ApprovalResponse, CommandApproval};
 use crate::protocol::item::{Confined, ItemStatus};
+use crate::shown;
 use crate::tools::ToolOutput;
 use std::path::Path;
 
@@ -16,22 +18,39 @@ pub(super) enum Asked {
     Yes,
     /// They did not, or cannot any more; this is what the model is told.
     No(ToolOutput),
-    /// A question that was open may have settled this one: decide anew.
+    /// Another question may have settled this one: decide again.
     LookAgain,
 }
 
 impl Run<'_> {
-    /// Asks the person, unless they have been asked the same in this answer.
-    pub(super) async fn ask(&self, id: &ItemId, reason: String, confined: Confined, scopes: &Scopes) -> Asked {
-        let subject = Subject {
+    /// What a question would be about.
+    pub(super) fn subject(&self, confined: Confined, scopes: &Scopes) -> Subject {
+        Subject {
             argv: self.argv.clone(),
             cwd: self.cwd.clone(),
             confined,
-        };
-        let ticket = match self.turn.asking.enter(&subject, &scopes.session) {
+            scope: scopes.session.clone(),
+            planted: scopes.planted.clone(),
+        }
+    }
+
+    /// Asks the person, unless they have been asked the same in this answer. It was decided with what the answers up to
+    /// `known` gave.
+    pub(super) async fn ask(
+        &self,
+        id: &ItemId,
+        reason: String,
+        subject: &Subject,
+        scopes: &Scopes,
+        known: Answers,
+    ) -> Asked {
+        let confined = subject.confined;
+        let ticket = match self.turn.asking.enter(subject, known) {
             Entry::Ask(ticket) => ticket,
             Entry::Answered(answer) => return Asked::No(self.repeated(id, confined, &answer)),
+            Entry::LookAgain => return Asked::LookAgain,
             Entry::Wait(mut open) => {
+                line::decided();
                 tokio::select! {
                     biased;
                     () = self.turn.cancel.cancelled() => return Asked::No(self.never_begun(confined)),
@@ -40,6 +59,22 @@ impl Run<'_> {
             }
         };
         self.begin(id, confined);
+        line::decided();
+        let said = match (&scopes.planted, confined) {
+            (Some(planted), _) => Some(planted.to_string()),
+            (None, Confined::Outside) => command::runs_what_the_folder_says(&self.argv).map(|name| {
+                format!("`{name}` runs what files of the folder say, which commands of the agent can change.")
+            }),
+            (None, _) => None,
+        };
+        let beside = scopes.beside.as_ref().map(Beside::to_string);
+        let untold = "Which files it reads and writes is only known when it runs, so you are asked each time.";
+        let untold = scopes.is_untold.then(|| untold.to_owned());
+        let reason = [Some(reason), said, beside, untold]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" ");
         let Some(response) = self.put(id, reason, confined, scopes, ticket).await else {
             return Asked::No(self.stopped(id, confined));
         };
@@ -68,6 +103,7 @@ impl Run<'_> {
             item_id: id.clone(),
             agent: None,
             command: self.argv.clone(),
+            display: shown::exact(&command::display(&self.argv)),
             cwd: self.cwd.clone(),
             actions: self.actions.clone(),
             reason,
@@ -76,6 +112,7 @@ impl Run<'_> {
             risk: None,
             session_scope: scopes.session.to_string(),
             always_rule: always_rule(scopes, &turn.desk.home),
+            notes: Vec::new(),
             available_decisions: available_decisions(scopes),
         };
         let response = turn.ask(Approval::Command(approval)).await?;

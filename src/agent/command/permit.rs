@@ -1,6 +1,7 @@
 //! What a command asks for beyond the policy, for itself.
 
 use super::Run;
+use crate::agent::aside::aside;
 use crate::agent::permissions::{Asked, Given};
 use crate::exec::{Confinement, command};
 use crate::protocol::item::{Confined, ItemStatus};
@@ -13,6 +14,10 @@ impl Run<'_> {
             return None;
         }
         let inside = self.turn.inside();
+        // Where its paths lead is what the calls before it leave.
+        if let Err(stopped) = self.turn_comes(inside).await {
+            return Some(stopped);
+        }
         self.begin(&self.item_id, inside);
         let given = self
             .turn
@@ -42,8 +47,8 @@ impl Run<'_> {
     }
 
     /// What the command may touch, with what was given to it alone.
-    pub(super) fn confinement(&self, confined: Confined) -> Confinement {
-        let granted = self.granted.get().map_or(&[][..], Vec::as_slice);
-        self.turn.confinement(confined).with(granted)
+    pub(super) async fn confinement(&self, confined: Confined) -> Confinement {
+        let (turn, granted) = (self.turn.clone(), self.granted.get().cloned().unwrap_or_default());
+        aside(move || turn.confinement(confined).with(&granted)).await
     }
 }

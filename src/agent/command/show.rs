@@ -113,8 +113,17 @@ impl Run<'_> {
         }
     }
 
+    /// What the model has to know to understand the output.
+    pub(super) fn notes(&self, confined: Confined) -> Vec<String> {
+        let sees_few = confined != Confined::Outside && command::lists_processes(&self.argv);
+        let few = sees_few.then(|| {
+            "the sandbox hides processes: it sees its own and may see no others, so what is missing here may run all the same".to_owned()
+        });
+        self.unsaved().into_iter().chain(few).collect()
+    }
+
     /// What differs between the disk, which the command saw, and the editor.
-    pub(super) fn unsaved(&self) -> Option<String> {
+    fn unsaved(&self) -> Option<String> {
         let unsaved = self.turn.desk.unsaved(&self.turn.conversation.id);
         let names: Vec<_> = unsaved.iter().map(|path| self.turn.short_name(path)).collect();
         (!names.is_empty()).then(|| {
@@ -126,7 +135,7 @@ impl Run<'_> {
     }
 
     /// What the model is told: JSON with the output, the exit code and the time.
-    pub(super) fn output(&self, finished: &Finished) -> ToolOutput {
+    pub(super) fn output(&self, finished: &Finished, confined: Confined) -> ToolOutput {
         let mut text = String::new();
         if finished.timed_out {
             text.push_str(&format!(
@@ -139,9 +148,12 @@ impl Run<'_> {
         }
         if let Some(denial) = &finished.denied {
             text.push_str(&format!("note: the sandbox stopped it: {}\n", denial.reason));
+            if let Some(advice) = command::advice_on_making(&self.argv) {
+                text.push_str(&format!("note: {advice}\n"));
+            }
         }
-        if let Some(unsaved) = self.unsaved() {
-            text.push_str(&format!("note: {unsaved}\n"));
+        for note in self.notes(confined) {
+            text.push_str(&format!("note: {note}\n"));
         }
         text.push_str(&cut_middle(&exec::plain(&finished.aggregated), MODEL_OUTPUT));
         let seconds = (finished.duration.as_secs_f64() * 10.0).round() / 10.0;

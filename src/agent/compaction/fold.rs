@@ -111,7 +111,7 @@ fn summary_message(summary: &str, open: &str, left_out: usize) -> ResponseItem {
         ));
     }
     text.push_str("\n\n");
-    text.push_str(summary.trim());
+    text.push_str(&crate::shown::envelope::inside(summary.trim()));
     if !open.is_empty() {
         text.push_str("\n\n");
         text.push_str(open);

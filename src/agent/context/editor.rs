@@ -9,6 +9,7 @@ use crate::agent::prompt;
 use crate::protocol::item::{LineRange, SentContext, SentContextKind};
 use crate::protocol::settings::{EditorContextChange, EditorContextSettings};
 use crate::protocol::turn::{EditorContext, EditorDiagnostic};
+use crate::shown::envelope;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -147,7 +148,7 @@ pub(super) fn read(
         }
     }
     if !text.is_empty() {
-        let text = format!("{OPENING}\n{text}</editor_context>");
+        let text = format!("{OPENING}\n{}</editor_context>", envelope::inside(&text));
         told.messages.push(prompt::message("user", text));
     }
     last
@@ -171,7 +172,7 @@ fn counted(count: usize, what: &str) -> String {
 
 /// The text of lines of a file as the person sees it; nothing where there are none.
 fn selected(ground: &Ground<'_>, path: &Path, lines: LineRange) -> Option<String> {
-    let text = ground.workspace.read(path).ok()?.text;
+    let text = ground.workspace.read_judged(path, ground.reader).ok()?.text;
     let count = lines.end.checked_sub(lines.start)? as usize;
     let lines = text.split_inclusive('\n').skip(lines.start as usize).take(count);
     Some(lines.collect::<String>()).filter(|text| !text.trim().is_empty())

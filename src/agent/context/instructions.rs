@@ -8,10 +8,12 @@ use crate::config::Config;
 use crate::config::instructions::{Instructions, Places, project_documents};
 use crate::model::item::{ContentPart, ResponseItem};
 use crate::protocol::settings::ThreadSettings;
+use crate::shown::{self, envelope};
 use crate::workspace::{ReadError, Workspace};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::fmt::Write;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -60,13 +62,26 @@ pub fn read(
     let reader = permissions::reader_in(desk, config, &profile, &settings.cwd);
     let problems = RefCell::new(Vec::new());
     let found = project_documents(config, &desk.home, &settings.cwd, &|path| {
-        one(workspace, &reader, path).unwrap_or_else(|why| {
-            let words = format!("The instructions in {} are not used: {why}.", path.display());
+        let text = one(workspace, &reader, path).unwrap_or_else(|why| {
+            let words = format!("The instructions in {} are not used: {why}.", shown::path(path));
             problems.borrow_mut().push(words);
             None
+        });
+        text.map(|text| {
+            // What hides from the person speaks to nobody, and no text ends what it is put in.
+            let (text, hid) = envelope::visible_inside_of(&text, &["instructions"]);
+            if hid {
+                problems.borrow_mut().push(format!(
+                    "The instructions in {} hold characters that do not show. The agent gets them written as their numbers, like \
+                     <U+200B>; look at what they say, and remove them.",
+                    shown::path(path)
+                ));
+            }
+            text
         })
     });
-    let warnings: Vec<String> = found.truncated_warning.iter().cloned().chain(problems.take()).collect();
+    let left_out = found.truncated_warning.iter().chain(&found.led_out).cloned();
+    let warnings: Vec<String> = left_out.chain(problems.take()).collect();
     let known = Known {
         marks: Some(marks),
         documents: Some(
@@ -85,14 +100,23 @@ pub fn read(
 }
 
 fn one(workspace: &Workspace, reader: &Reader, path: &Path) -> Result<Option<String>, String> {
-    match workspace.read(path) {
-        // What is not there is not worth a look at who may read it.
-        Err(ReadError::NotFound { .. } | ReadError::IsDirectory { .. }) => Ok(None),
-        read => {
-            reader.check(path).map_err(|refused| refused.in_short())?;
-            read.map(|read| Some(read.text)).map_err(|error| error.to_string())
-        }
+    // What is not there is not worth a look at who may read it.
+    let is_there = || std::fs::metadata(path).map_or_else(|error| is_hidden(&error), |found| !found.is_dir());
+    if workspace.document(path).is_none() && !is_there() {
+        return Ok(None);
     }
+    reader.check(path).map_err(|refused| refused.in_short())?;
+    match workspace.read_judged(path, reader) {
+        Err(ReadError::NotFound { .. } | ReadError::IsDirectory { .. }) => Ok(None),
+        read => read
+            .map(|read| Some(read.text))
+            .map_err(|error| error.to_string().trim_end_matches('.').to_owned()),
+    }
+}
+
+/// Whether an error says that something may be there.
+fn is_hidden(error: &std::io::Error) -> bool {
+    !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 fn marks(desk: &Desk, workspace: &Workspace, config: &Config, cwd: &Path) -> Marks {

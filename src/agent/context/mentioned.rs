@@ -239,9 +239,13 @@ impl Sheet {
             note,
         };
         let text = ground.reader.check(path).map_err(|refused| refused.in_short());
-        if text.is_ok() && lines.is_none() && ground.workspace.document(path).is_none() && image::is_one(path) {
+        if text.is_ok()
+            && lines.is_none()
+            && ground.workspace.document(path).is_none()
+            && image::is_one(path, ground.reader)
+        {
             let image = match ground.takes_images {
-                true => self.image(path),
+                true => self.image(ground, path),
                 false => Err("it is an image, and your model takes none".to_owned()),
             };
             match image {
@@ -301,7 +305,7 @@ impl Sheet {
     }
 
     /// A file that the model can look at, or why it does not go along.
-    fn image(&mut self, path: &Path) -> Result<Image, String> {
+    fn image(&mut self, ground: &Ground<'_>, path: &Path) -> Result<Image, String> {
         let most = image::LIMIT >> 20;
         let size = path.metadata().map_or(0, |found| found.len());
         if size <= image::LIMIT && self.pictures + size > image::LIMIT {
@@ -309,7 +313,8 @@ impl Sheet {
                 "the images of one message may have {most} MiB together; send it with a message of its own"
             ));
         }
-        let image = image::read(path).map_err(|error| format!("it is an image that cannot be sent: {error}"))?;
+        let image =
+            image::read(path, ground.reader).map_err(|error| format!("it is an image that cannot be sent: {error}"))?;
         self.pictures += size;
         Ok(image)
     }
@@ -320,7 +325,7 @@ impl Sheet {
             format!(
                 "{OPENING}\nThe person's next message points at what follows. Texts are as the editor shows them at \
                  this moment.\n{}</countersign_mentions>",
-                self.text
+                crate::shown::envelope::inside(&self.text)
             ),
         )
     }
@@ -338,7 +343,10 @@ struct Text {
 
 /// A file as the person sees it, or lines of it.
 fn part(ground: &Ground<'_>, path: &Path, lines: Option<LineRange>) -> Result<Text, String> {
-    let seen = ground.workspace.read(path).map_err(|error| error.to_string())?;
+    let seen = ground
+        .workspace
+        .read_judged(path, ground.reader)
+        .map_err(|error| error.to_string().trim_end_matches('.').to_owned())?;
     let unsaved = seen.open
         && ground
             .workspace
@@ -371,8 +379,7 @@ fn part(ground: &Ground<'_>, path: &Path, lines: Option<LineRange>) -> Result<Te
 }
 
 fn listing(ground: &Ground<'_>, path: &Path) -> Result<Text, String> {
-    let may_read = |path: &Path| ground.reader.may_read(path);
-    let text = list_dir::list(path, LISTED.0, LISTED.1, &may_read, &|| false).map_err(|error| error.to_string())?;
+    let text = list_dir::list(path, LISTED.0, LISTED.1, ground.reader, &|| false).map_err(|error| error.to_string())?;
     // Its first line is the folder's own name.
     let text = text
         .split_once('\n')

@@ -41,10 +41,15 @@ pub(super) enum Found {
 impl Ground<'_> {
     /// A path as people read it.
     pub(super) fn short(&self, path: &Path) -> String {
-        match path.strip_prefix(self.cwd) {
+        let name = match path.strip_prefix(self.cwd) {
             Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),
             Ok(below) => below.display().to_string(),
             Err(_) => path.display().to_string(),
+        };
+        // No name makes a line of its own.
+        match crate::shown::hides(&name) {
+            true => crate::shown::exact(&name),
+            false => name,
         }
     }
 

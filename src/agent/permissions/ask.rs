@@ -6,6 +6,7 @@ use crate::ids::{ApprovalId, ItemId};
 use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse, PermissionApproval};
 use crate::protocol::permission::{GrantScope, Permission};
 use crate::protocol::settings::ApprovalPolicy;
+use crate::shown;
 use crate::tools::ToolOutput;
 use serde_json::json;
 
@@ -75,6 +76,7 @@ impl Turn {
             folders: Vec::new(),
             paths: Vec::new(),
             reason: self.question(&missing, asked.reason, asked.command.as_deref()),
+            notes: Vec::new(),
             available_decisions: decisions(may_stand),
         };
         let answer = self.ask(Approval::Permission(approval)).await;
@@ -142,17 +144,18 @@ impl Turn {
 
     /// The words of the question.
     fn question(&self, missing: &[Permission], reason: Option<&str>, command: Option<&str>) -> String {
-        let list: Vec<String> = missing.iter().map(ToString::to_string).collect();
+        let list: Vec<String> = missing.iter().map(|one| shown::exact(&one.to_string())).collect();
         let who = match command {
-            Some(command) => format!("The command `{command}` asks to {}.", list.join(", ")),
+            Some(command) => format!("The command `{}` asks to {}.", shown::exact(command), list.join(", ")),
             None => format!("The model asks that commands may {}.", list.join(", ")),
         };
         let why = match reason.map(str::trim).filter(|reason| !reason.is_empty()) {
-            Some(reason) => format!(" It says why: {reason}"),
+            // On one line: what the model says begins none that could be one of ours.
+            Some(reason) => format!(" It says why: {}", shown::line(reason)),
             None => " It does not say why.".to_owned(),
         };
         let warnings = missing.iter().filter_map(|one| wanted::warning(self, one));
-        let warnings: String = warnings.map(|words| format!(" {words}")).collect();
+        let warnings: String = warnings.map(|words| format!(" {}", shown::line(&words))).collect();
         format!("{who}{why}{warnings}")
     }
 }

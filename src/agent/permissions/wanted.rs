@@ -1,6 +1,7 @@
 //! What the model asks for, held against the disk and against what may be asked for at all; and how it is put to the person.
 
 use crate::agent::turn::Turn;
+use crate::config::permissions::Host;
 use crate::exec::{Confinement, PROTECTED, git_folders};
 use crate::protocol::permission::Permission;
 use std::fs;
@@ -107,19 +108,24 @@ fn host_and_port(host: &str, port: Option<u16>) -> Result<(String, Option<u16>),
     let (name, written) = match text.rsplit_once(':') {
         Some((name, digits)) if !is_address => match digits.parse() {
             Ok(number) => (name, Some(number)),
-            Err(_) => return Err(format!("{host:?} is no name of a host.")),
+            Err(_) => return Err(format!("{host:?} is not the name of a host.")),
         },
         _ => (text, None),
     };
-    let name = name.trim_start_matches('[').trim_end_matches(']');
-    let is_name = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '.' | '_' | ':');
     let port = port.or(written);
-    if name.is_empty() || !name.chars().all(is_name) || port == Some(0) {
+    let parsed = Host::parse(name).map_err(|why| format!("{host:?} {why}."))?;
+    let wide = match &parsed {
+        Host::Every | Host::Range(..) => true,
+        // Whatever is below a whole domain such as `org` is anybody's.
+        Host::Below(name) => !name.contains('.'),
+        Host::Name(_) | Host::Address(_) => false,
+    };
+    if wide || port == Some(0) {
         return Err(format!(
-            "{host:?} is no name of a host. Name one host, without patterns; its port goes into `port`."
+            "{host:?} cannot be asked for. Name one host, or all names below one (*.example.org); its port goes into `port`."
         ));
     }
-    Ok((name.to_owned(), port))
+    Ok((parsed.to_string(), port))
 }
 
 #[cfg(unix)]
@@ -177,8 +183,26 @@ fn covers(asked: &Permission, given: &Permission) -> bool {
                 port: None,
             },
             Permission::Host { host: given, .. },
-        ) => asked == given,
+        ) => is_part(asked, given),
+        (
+            Permission::Host {
+                host: asked,
+                port: Some(asked_port),
+            },
+            Permission::Host {
+                host: given,
+                port: Some(given_port),
+            },
+        ) => asked_port == given_port && is_part(asked, given),
         (asked, given) => asked == given,
+    }
+}
+
+/// Whether a host is the one that was asked for, or one of those.
+fn is_part(asked: &str, given: &str) -> bool {
+    match (Host::parse(asked), Host::parse(given)) {
+        (Ok(asked), Ok(given)) => asked.covers(&given),
+        _ => asked == given,
     }
 }
 
@@ -222,6 +246,14 @@ pub(super) fn warning(turn: &Turn, permission: &Permission) -> Option<String> {
                     "Careful: {shown} holds what programs of yours start with; what is written there runs outside the sandbox."
                 ));
             }
+            if path
+                .file_name()
+                .is_some_and(|name| crate::exec::acts_later(Path::new(name)))
+            {
+                return Some(format!(
+                    "Careful: other programs act on {shown} by themselves; what is written there can run outside the sandbox."
+                ));
+            }
             belongs_to_system(path).then(|| format!("Careful: {shown} belongs to the system."))
         }
         Permission::Read { path } => {
@@ -246,7 +278,16 @@ pub(super) fn warning(turn: &Turn, permission: &Permission) -> Option<String> {
                 .any(|word| name.starts_with(word))
                 .then(|| format!("Careful: who talks to {shown} can start programs outside the sandbox."))
         }
-        Permission::GitMetadata { .. } | Permission::Host { .. } | Permission::LoopbackPort { .. } => None,
+        Permission::Host { host, .. } => match Host::parse(host) {
+            Ok(Host::Below(name)) => Some(format!(
+                "Careful: every host below {name} could be reached, now and later."
+            )),
+            Ok(Host::Address(address)) => crate::exec::near(address).map(|what| {
+                format!("Careful: {address} is {what}, which is reachable only if you allow that very address.")
+            }),
+            _ => None,
+        },
+        Permission::GitMetadata { .. } | Permission::LoopbackPort { .. } => None,
     }
 }
 
@@ -278,7 +319,15 @@ mod tests {
             ("::1", Some(80), Some(("::1", Some(80)))),
             ("[::1]:80", None, Some(("::1", Some(80)))),
             ("10.0.0.1", None, Some(("10.0.0.1", None))),
-            ("*.crates.io", None, None),
+            ("*.crates.io", None, Some(("*.crates.io", None))),
+            ("*.io", None, None),
+            ("*", None, None),
+            ("a*.crates.io", None, None),
+            ("10.0.0.0/8", None, Some(("10.0.0.0", None))),
+            ("crates.io@evil.org", None, None),
+            ("2130706433", None, None),
+            ("crates.io\u{0}.evil.org", None, None),
+            ("münchen.example", None, Some(("xn--mnchen-3ya.example", None))),
             ("", None, None),
             ("a b", None, None),
             ("a:b", None, None),

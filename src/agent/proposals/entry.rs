@@ -38,6 +38,8 @@ pub(super) struct Entry {
     pub(super) shown: bool,
     /// Files whose hunks were placed anew since they were told of last.
     pub(super) untold: BTreeSet<usize>,
+    /// Hunks that were in conflict in the last report: nobody shows them as what would be taken.
+    unfitting: BTreeSet<HunkId>,
     /// Where it may be applied later; absent for one that does not outlive the server.
     pub(super) bounds: Option<Bounds>,
     /// The right to its file.
@@ -58,6 +60,7 @@ impl Entry {
             waiter: None,
             shown: false,
             untold: BTreeSet::new(),
+            unfitting: BTreeSet::new(),
             bounds: None,
             held: None,
         }
@@ -90,7 +93,7 @@ impl Entry {
     pub(super) fn publish(&mut self) -> Proposal {
         let proposal = Proposal::clone(&self.proposal);
         if self.shown {
-            self.untold.clear();
+            self.is_told();
             let changed = ProposalChanged {
                 proposal: proposal.clone(),
             };
@@ -100,10 +103,17 @@ impl Entry {
         proposal
     }
 
+    /// All of it is told as it is now.
+    fn is_told(&mut self) {
+        self.untold.clear();
+        let in_conflict = hunks(&self.proposal).filter(|hunk| hunk.status == HunkStatus::Conflicting);
+        self.unfitting = in_conflict.map(|hunk| hunk.id.clone()).collect();
+    }
+
     /// Shows it for the first time.
     pub(super) fn show(&mut self) {
         self.shown = true;
-        self.untold.clear();
+        self.is_told();
         let proposal = Proposal::clone(&self.proposal);
         self.stream.publish(
             self.turn.clone(),
@@ -112,8 +122,9 @@ impl Entry {
     }
 
     /// Puts the hunks of a file where their text is now. True if its text is another than at the last look.
-    pub(super) fn place(&mut self, index: usize, now: &Now) -> bool {
-        if !self.is_waiting() || self.placings[index].knows(now) {
+    /// `look` is the number of the look that has found it: an older one than the last changes nothing.
+    pub(super) fn place(&mut self, index: usize, now: &Now, look: u64) -> bool {
+        if !self.is_waiting() || !self.placings[index].is_newer(look) || self.placings[index].knows(now) {
             return false;
         }
         let places = self.placings[index].look(&self.plan.files[index], now).to_vec();
@@ -138,6 +149,7 @@ impl Entry {
         let untold = std::mem::take(&mut self.untold);
         if !untold.is_empty() && self.shown && self.is_waiting() {
             let moved = self.moved(untold);
+            self.is_told();
             self.stream.publish(self.turn.clone(), EventKind::ProposalMoved(moved));
         }
     }
@@ -166,8 +178,13 @@ impl Entry {
         }
     }
 
-    /// Takes the person's word on some hunks. All of it, or an error and nothing.
-    pub(super) fn decide(&mut self, params: &ProposalDecideParams) -> Result<(), ProposalError> {
+    /// Takes the person's word on some hunks. All of it, or an error and nothing. Without `is_shown`, what was told to fit counts
+    /// as shown.
+    pub(super) fn decide(
+        &mut self,
+        params: &ProposalDecideParams,
+        is_shown: Option<&dyn Fn(&HunkId) -> bool>,
+    ) -> Result<(), ProposalError> {
         let chosen = chosen(&self.proposal, params)?;
         let proposal = Arc::make_mut(&mut self.proposal);
         let words = params
@@ -197,6 +214,18 @@ impl Entry {
                 });
             }
             meant.retain(|hunk| fits(hunk));
+            let fitting = meant.len();
+            let all_shown = match is_shown {
+                Some(is_shown) => meant.iter().all(|hunk| is_shown(&hunk.id)),
+                None if params.hunk_ids.is_some() => true,
+                None => {
+                    meant.retain(|hunk| !self.unfitting.contains(&hunk.id));
+                    fitting == 0 || !meant.is_empty()
+                }
+            };
+            if !all_shown {
+                return Err(ProposalError::NotShown(params.proposal_id.clone()));
+            }
         }
         for hunk in meant {
             hunk.feedback = None;
@@ -231,6 +260,32 @@ impl Entry {
             self.wake(Decided::default());
         }
         Ok(())
+    }
+
+    /// Takes these hunks, as far as they wait and fit.
+    pub(super) fn accept_shown(&mut self, shown: &BTreeSet<HunkId>) {
+        let proposal = Arc::make_mut(&mut self.proposal);
+        for hunk in proposal.files.iter_mut().flat_map(|file| &mut file.hunks) {
+            if hunk.status == HunkStatus::Pending && shown.contains(&hunk.id) {
+                hunk.feedback = None;
+                hunk.status = HunkStatus::Accepted;
+            }
+        }
+        proposal.status = waiting_status(proposal);
+        let waits = |hunk: &Hunk| matches!(hunk.status, HunkStatus::Pending | HunkStatus::Conflicting);
+        if !hunks(&self.proposal).any(waits) {
+            self.wake(Decided::default());
+        }
+    }
+
+    /// Takes nothing of what still waits.
+    pub(super) fn leave_out(&mut self) {
+        for hunk in self.change().files.iter_mut().flat_map(|file| &mut file.hunks) {
+            if hunk.status == HunkStatus::Pending {
+                hunk.status = HunkStatus::Conflicting;
+            }
+        }
+        self.wake(Decided::default());
     }
 
     pub(super) fn wake(&mut self, decided: Decided) {
@@ -343,7 +398,7 @@ pub(super) fn hunks(proposal: &Proposal) -> impl Iterator<Item = &Hunk> {
 }
 
 /// A hunk's text is there as it was, has changed, or fits again. What was decided on text that has changed counts no more.
-fn follow(hunk: &mut Hunk, place: Place) {
+pub(super) fn follow(hunk: &mut Hunk, place: Place) {
     let undecided = matches!(hunk.status, HunkStatus::Pending | HunkStatus::Conflicting);
     match place {
         Place::Conflict { why, .. } if undecided || hunk.status == HunkStatus::Accepted => {

@@ -25,6 +25,10 @@ pub enum ProposalError {
         hunk: HunkId,
         why: String,
     },
+    #[error(
+        "Proposal {0} has changes that were not shown yet, or changed since. Nothing was accepted; show the change and accept it then."
+    )]
+    NotShown(ProposalId),
     #[error("Hunk {hunk} of proposal {proposal} cannot be edited: {why}. Accept or reject it as it is.")]
     NotEditable {
         proposal: ProposalId,

@@ -112,6 +112,7 @@ mod tests {
                 kind: FileChangeKind::Update { move_path: None },
                 before: Some((*before).to_owned()),
                 after: Some((*after).to_owned()),
+                whole: None,
                 hunks: hunks(before, after),
                 mode: None,
             };
@@ -132,6 +133,7 @@ mod tests {
                 kind: FileChangeKind::Add,
                 before: None,
                 after: Some(content.to_owned()),
+                whole: None,
                 hunks: vec![crate::patch::hunk::PlannedHunk {
                     old: 0..0,
                     old_text: String::new(),

@@ -1,7 +1,8 @@
 //! Tells where the hunks lie as the person types: by a task of its own, a moment after, and not once for every key.
 
-use super::placing::Now;
-use super::{Proposals, Shared, aside};
+use super::entry::Entry;
+use super::placing::{Now, Placing};
+use super::{Look, Proposals, Shared, aside};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -19,43 +20,34 @@ impl Proposals {
 
     /// Puts the hunks of open documents in place and tells what moved. False if nothing waits: then nobody follows.
     fn look_around(&self) -> bool {
-        let waiting: Vec<_> = {
+        let looks = self.looks(|_| true);
+        let were_open = {
             let mut state = self.lock();
-            let waiting = state.entries.iter().filter(|(_, entry)| entry.is_waiting());
-            let found: Vec<_> = waiting
-                .map(|(id, entry)| {
-                    let were_open: Vec<bool> = entry.placings.iter().map(super::placing::Placing::was_open).collect();
-                    (id.clone(), entry.plan.clone(), were_open, self.seen_by(&entry.proposal))
-                })
-                .collect();
-            state.following = !found.is_empty();
-            found
-        };
-        let any = !waiting.is_empty();
-        for (id, plan, were_open, workspace) in waiting {
-            let files = plan.files.iter().zip(were_open).enumerate();
-            // What happens on the disk is not announced; only what is or was open is looked at.
-            let looked: Vec<(usize, Now)> = files
-                .filter_map(|(index, (file, was_open))| {
-                    let document = workspace.document(&file.path);
-                    match document {
-                        Some(document) => Some((index, Now::Open(document))),
-                        None if was_open => Some((index, Now::of(&workspace, file))),
-                        None => None,
-                    }
-                })
-                .collect();
-            let mut state = self.lock();
-            let Some(entry) = state.entries.get_mut(&id) else {
-                continue;
+            let were_open = |look: &Look| match state.entries.get(&look.id) {
+                Some(entry) => entry.placings.iter().map(Placing::was_open).collect(),
+                None => vec![false; look.plan.files.len()],
             };
-            for (index, now) in &looked {
-                entry.place(*index, now);
+            let were_open: Vec<Vec<bool>> = looks.iter().map(were_open).collect();
+            state.following = state.entries.values().any(Entry::is_waiting);
+            if !state.following {
+                return false;
             }
+            were_open
+        };
+        for (look, were_open) in looks.into_iter().zip(were_open) {
+            // What happens on the disk is not announced; only what is or was open is looked at.
+            let looked = look.take(|index, workspace, file| match workspace.document(&file.path) {
+                Some(document) if file.whole.is_none() => Some(Now::Open(document)),
+                Some(_) => Some(Now::of(workspace, file)),
+                None if were_open[index] => Some(Now::of(workspace, file)),
+                None => None,
+            });
             // Also those that somebody else has looked at meanwhile.
-            entry.tell_moves();
+            if let Some(entry) = looked.place(&mut self.lock()) {
+                entry.tell_moves();
+            }
         }
-        any
+        true
     }
 }
 

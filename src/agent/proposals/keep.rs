@@ -27,15 +27,19 @@ impl Proposals {
         if !self.lock().entries.get(id).is_some_and(to_keep) {
             return;
         }
-        let held = match self.shared.shelf.hold(id) {
+        let mut held = match self.shared.shelf.hold(id) {
             Ok(held) => held,
             Err(error) => {
                 tracing::warn!("{error}");
                 return;
             }
         };
-        if let Some(entry) = self.lock().entries.get_mut(id) {
-            entry.held = held;
+        if let Some(entry) = self.lock().entries.get_mut(id).filter(|entry| entry.is_waiting()) {
+            entry.held = held.take();
+        }
+        // It was settled meanwhile, and nothing of it stays.
+        if held.is_some() {
+            self.shared.shelf.forget(id, held);
         }
     }
 
@@ -190,7 +194,7 @@ impl Proposals {
             for (planned, hunk) in planned.hunks.iter_mut().zip(&file.hunks) {
                 planned.new_text.clone_from(&hunk.new_text);
             }
-            if planned.before.is_none() {
+            if planned.before.is_none() && planned.whole.is_none() {
                 planned.after = file.hunks.first().map(|hunk| hunk.new_text.clone());
             }
         }
@@ -200,14 +204,15 @@ impl Proposals {
         entry.feedback = feedback;
         self.look(&mut entry);
         tracing::info!(proposal = %id, thread = %thread_id, "a proposal of an earlier server waits again");
+        let waiting = Waiting {
+            id: id.clone(),
+            desk: self.clone(),
+            decided,
+        };
         self.insert(entry);
         self.show(id);
         Ok(Some(Adopted {
-            waiting: Waiting {
-                id: id.clone(),
-                desk: self.clone(),
-                decided,
-            },
+            waiting,
             thread_id,
             bounds,
         }))

@@ -1,9 +1,10 @@
 //! Where the hunks of one file lie in its text of today. What was found is kept: typing asks for it at every key.
 
+use crate::patch::files::{DiskFiles, Files as _, Whole};
 use crate::patch::plan::FilePlan;
 use crate::patch::rebase::{Conflict, Follower, Rebased};
 use crate::protocol::item::FileChangeKind;
-use crate::workspace::{Document, Workspace, disk};
+use crate::workspace::{Document, Judge, Opened, ReadError, Workspace, disk};
 use ropey::Rope;
 use std::ops::Range;
 use std::path::Path;
@@ -39,20 +40,82 @@ pub enum Now {
     Closed(String),
     /// Moved to where the plan would move it.
     Moved(String),
-    /// Nothing is there, or nothing that can be read as text.
+    /// Of what is deleted or moved as it is.
+    Whole(WholeNow),
+    /// Something is there that is no text; what it is, for the person.
+    Strange(String),
+    /// Nothing is there.
     Gone,
+}
+
+/// What is deleted or moved as it is, at this moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WholeNow {
+    /// As the plan saw it.
+    Same,
+    /// Something else; what it is, for the person.
+    Other(String),
+    /// Where the plan would move it.
+    Moved,
+    Gone,
+}
+
+impl WholeNow {
+    fn of(workspace: &Workspace, planned: &FilePlan, whole: &Whole) -> Self {
+        let unsaved =
+            |document: &Document| document.path() == Some(planned.path.as_path()) && document.differs_from_disk();
+        if workspace.document(&planned.path).as_ref().is_some_and(unsaved) {
+            return Self::Other("it is open with text that is not saved".to_owned());
+        }
+        let there = |path: &Path| match DiskFiles.whole(path) {
+            Ok(Some(there)) if there == *whole => Self::Same,
+            Ok(Some(there)) => Self::Other(format!("{there} is there now")),
+            Ok(None) if std::fs::symlink_metadata(path).is_err() => Self::Gone,
+            Ok(None) => Self::Other("a text is there now".to_owned()),
+            Err(error) => Self::Other(error.to_string()),
+        };
+        match (there(&planned.path), planned.move_to()) {
+            (Self::Gone, Some(to)) if there(to) == Self::Same => Self::Moved,
+            (found, _) => found,
+        }
+    }
 }
 
 impl Now {
     /// Looks at the disk for a file that is not open.
     pub fn of(workspace: &Workspace, planned: &FilePlan) -> Self {
-        if let Some(document) = workspace.document(&planned.path) {
+        Self::found(workspace, planned, workspace.document(&planned.path), &disk::read_text)
+    }
+
+    /// The same for who tells the model of it: what a path leads to by now may be kept from it.
+    pub fn judged(workspace: &Workspace, planned: &FilePlan, judge: &dyn Judge) -> Self {
+        match workspace.judged_document(&planned.path, judge) {
+            Ok(document) => Self::found(workspace, planned, document, &|path: &Path| {
+                Opened::judged(path, judge)?.text(path)
+            }),
+            Err(error) => Self::Strange(error.to_string()),
+        }
+    }
+
+    fn found(
+        workspace: &Workspace,
+        planned: &FilePlan,
+        document: Option<Document>,
+        read_text: &dyn Fn(&Path) -> Result<String, ReadError>,
+    ) -> Self {
+        if let Some(whole) = &planned.whole {
+            return Self::Whole(WholeNow::of(workspace, planned, whole));
+        }
+        if let Some(document) = document {
             return Self::Open(document);
         }
-        if let Ok(text) = disk::read_text(&planned.path) {
-            return Self::Closed(text);
-        }
         let gone = |path: &Path| std::fs::symlink_metadata(path).is_err();
+        match read_text(&planned.path) {
+            Ok(text) => return Self::Closed(text),
+            // What cannot be read may be there all the same: it is not as good as deleted.
+            Err(error) if !gone(&planned.path) => return Self::Strange(error.to_string()),
+            Err(_) => {}
+        }
         match planned.move_to().filter(|_| gone(&planned.path)) {
             Some(to) => workspace.read(to).map_or(Self::Gone, |read| Self::Moved(read.text)),
             None => Self::Gone,
@@ -71,7 +134,7 @@ impl Now {
         match self {
             Self::Open(document) => Some(document.text()),
             Self::Closed(text) => Some(text.clone()),
-            Self::Moved(_) | Self::Gone => None,
+            Self::Moved(_) | Self::Whole(_) | Self::Strange(_) | Self::Gone => None,
         }
     }
 }
@@ -83,6 +146,8 @@ pub(super) struct Placing {
     /// The text that was looked at last.
     seen: Option<Seen>,
     places: Vec<Place>,
+    /// The number of that look.
+    look: u64,
 }
 
 #[derive(Debug)]
@@ -90,6 +155,8 @@ enum Seen {
     Rope(Rope),
     Text(String),
     Moved(String),
+    Whole(WholeNow),
+    Strange(String),
     Gone,
 }
 
@@ -98,6 +165,8 @@ impl Seen {
         match (self, now) {
             (Self::Rope(seen), Now::Open(document)) => seen.is_instance(&document.rope),
             (Self::Text(seen), Now::Closed(text)) | (Self::Moved(seen), Now::Moved(text)) => seen == text,
+            (Self::Whole(seen), Now::Whole(now)) => seen == now,
+            (Self::Strange(seen), Now::Strange(now)) => seen == now,
             (Self::Gone, Now::Gone) => true,
             _ => false,
         }
@@ -120,6 +189,13 @@ impl Placing {
         self.seen.is_some()
     }
 
+    /// Whether a look is none that another has overtaken; it counts as the last one then.
+    pub(super) fn is_newer(&mut self, look: u64) -> bool {
+        let newer = look >= self.look;
+        self.look = self.look.max(look);
+        newer
+    }
+
     /// Whether the text is the one that was looked at last.
     pub(super) fn knows(&self, now: &Now) -> bool {
         self.seen.as_ref().is_some_and(|seen| seen.is(now))
@@ -133,6 +209,8 @@ impl Placing {
                 Now::Open(document) => Seen::Rope(document.rope.clone()),
                 Now::Closed(text) => Seen::Text(text.clone()),
                 Now::Moved(text) => Seen::Moved(text.clone()),
+                Now::Whole(now) => Seen::Whole(now.clone()),
+                Now::Strange(what) => Seen::Strange(what.clone()),
                 Now::Gone => Seen::Gone,
             });
         }
@@ -152,6 +230,17 @@ fn find(follower: &mut Follower, planned: &FilePlan, now: &Now) -> Vec<Place> {
         vec![Place::Conflict { why, about: 0..0 }; count]
     };
     let lines = |text: &str| 0..crate::patch::count_lines(text);
+    if planned.whole.is_some() {
+        return match (now, planned.move_to()) {
+            (Now::Whole(WholeNow::Same), _) => vec![Place::Fits(0..0); count],
+            (Now::Whole(WholeNow::Moved), _) | (Now::Whole(WholeNow::Gone), None) => vec![Place::There(0..0); count],
+            (Now::Whole(WholeNow::Other(what)), _) => conflict(what),
+            _ => conflict("it is not there any more"),
+        };
+    }
+    if let Now::Strange(what) = now {
+        return conflict(what);
+    }
     match (&planned.kind, &planned.before, now) {
         // A file to be made fits as long as it is not there, or is there as the plan saw it.
         (FileChangeKind::Add, before, now) => match (now.text(), before) {
@@ -235,6 +324,7 @@ mod tests {
             kind,
             before: before.map(str::to_owned),
             after: after.map(str::to_owned),
+            whole: None,
             hunks: found,
             mode: None,
         }

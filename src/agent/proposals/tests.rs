@@ -9,6 +9,7 @@ use crate::patch::hunk::hunks;
 use crate::protocol::proposal::ProposalDecision;
 use crate::tools::Registry;
 use crate::workspace::Edit;
+use crate::workspace::opened::All;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use proptest::prelude::*;
@@ -72,6 +73,7 @@ impl Table {
             approvals: Approvals::default(),
             proposals: Proposals::new(workspace.clone(), home.path()),
             terminals: Default::default(),
+            beside: Default::default(),
             tools: Registry::standard(),
             account: crate::account::Account::new(home.path(), Default::default()),
             clients: Clients::default(),
@@ -79,11 +81,13 @@ impl Table {
             editor: Arc::new(Model(workspace.clone())),
             snapshots: crate::snapshot::Snapshots::new(home.path(), &BTreeMap::new()),
             persons: crate::agent::undo::Persons::default(),
+            writers: Default::default(),
             rules: Default::default(),
             instructions: Default::default(),
             typed: crate::store::typed::Typed::new(home.path()),
             findings: Default::default(),
             changing: Arc::default(),
+            notifier_problem_shown: Default::default(),
             home: home.path().to_owned(),
             env: BTreeMap::new(),
             user_agent: String::new(),
@@ -103,6 +107,7 @@ impl Table {
             kind,
             before: Some(before.to_owned()),
             after: Some(after.to_owned()),
+            whole: None,
             hunks: hunks(before, after),
             mode: None,
         };
@@ -248,6 +253,7 @@ async fn play(acts: Vec<Act>) -> Result<(), TestCaseError> {
         workspace: table.desk.workspace.clone(),
         cwd: "/w".into(),
         confinement: Confinement::outside(),
+        reader: Arc::new(All),
     };
     let outcome = apply::run(&scope, &"p".into(), &decided).await;
     prop_assert_eq!(&outcome.error, &None);
@@ -427,8 +433,128 @@ async fn a_preview_does_not_refuse_what_was_accepted_elsewhere() {
         workspace: table.desk.workspace.clone(),
         cwd: "/w".into(),
         confinement: crate::exec::Confinement::outside(),
+        reader: Arc::new(All),
     };
     let outcome = apply::run(&scope, &"p".into(), &decided).await;
     assert_eq!(outcome.error, None);
     assert_eq!(table.text(), "A\nb\nC\nd\ne\n");
+}
+
+/// A turn that is ended by force drops what it waits with, perhaps before the proposal is registered.
+#[test]
+fn one_whose_turn_is_gone_before_it_is_registered_is_nobodys() {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().max_blocking_threads(1).build().expect("a runtime");
+    runtime.block_on(async {
+        let table = Table::new("one\n");
+        // The one thread for such work has something else to do.
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let busy = tokio::task::spawn_blocking(move || released.recv());
+        let opening = table.propose("p", "t", Table::update(), "one\n", "two\n");
+        let opened = tokio::time::timeout(std::time::Duration::from_millis(1), opening).await;
+        assert!(opened.is_err(), "it waits for the thread");
+        release.send(()).expect("it waits");
+        busy.await.expect("no panic").expect("released");
+        tokio::task::spawn_blocking(|| {}).await.expect("all before it is done");
+        assert!(table.desk.proposals.list(None, true).is_empty());
+        let late = table.decide(None, ProposalDecision::Accept);
+        assert!(matches!(late, Err(ProposalError::Unknown(_))), "{late:?}");
+    });
+}
+
+#[tokio::test]
+async fn a_look_that_was_overtaken_moves_nothing_back() {
+    let table = Table::new("one\n");
+    let _waiting = table.propose("p", "t", Table::update(), "one\n", "two\n").await;
+    let proposals = &table.desk.proposals;
+    let line = || {
+        proposals.on_document(Path::new("/w/a.txt"), URI)[0].files[0].hunks[0]
+            .range
+            .start
+    };
+    let slow = proposals.looks(|_| true).pop().expect("one waits");
+    let slow = slow.take(|_, workspace, file| Some(Now::of(workspace, file)));
+    set(&table.desk.workspace, URI, "zero\none\n".to_owned());
+    proposals.refresh(|_| true);
+    slow.place(&mut proposals.lock());
+    let proposal = proposals.decided(&"p".into()).expect("it waits").0;
+    assert_eq!(
+        proposal.files[0].hunks[0].range.start, 1,
+        "where the later look has found it"
+    );
+    assert_eq!(line(), 1);
+}
+
+/// A yes is to what the texts showed: what was in conflict while they were shown, or in the text already, is not taken with it,
+/// whatever the text is by then.
+#[tokio::test]
+async fn a_yes_takes_what_was_shown_and_nothing_that_fits_by_then() {
+    let (before, after) = ("one\ntwo\nthree\nfour\nfive\n", "one\nTWO\nthree\nFOUR\nfive\n");
+    for (name, while_shown, shows) in [
+        ("in conflict", before.replace("four", "busy"), 1),
+        ("there already", before.replace("four", "FOUR"), 1),
+        ("all of it", before.to_owned(), 2),
+        ("none of it", "busy\n".to_owned(), 0),
+    ] {
+        let table = Table::new(before);
+        let mut waiting = table.propose("p", "t", Table::update(), before, after).await;
+        let proposals = &table.desk.proposals;
+        set(&table.desk.workspace, URI, while_shown);
+        let (read, fitting) = proposals.read_fitting(&"p".into()).expect("it waits");
+        assert_eq!(fitting.len(), shows, "{name}: {read:#?}");
+        set(&table.desk.workspace, URI, before.to_owned());
+        proposals.accept_shown(&"p".into(), &fitting).expect("it waits");
+        let left = proposals.leave_out(&"p".into());
+        assert_eq!(left.is_ok(), shows < 2, "{name}");
+        let decided = waiting.decided().await.expect("all is decided");
+        let scope = Scope {
+            desk: table.desk.clone(),
+            thread: "t".into(),
+            workspace: table.desk.workspace.clone(),
+            cwd: "/w".into(),
+            confinement: Confinement::outside(),
+            reader: Arc::new(All),
+        };
+        let outcome = apply::run(&scope, &"p".into(), &decided).await;
+        let expected = match shows {
+            2 => after.to_owned(),
+            1 => before.replace("two", "TWO"),
+            _ => before.to_owned(),
+        };
+        assert_eq!(table.text(), expected, "{name}");
+        let left_out = |hunk: &&apply::HunkOutcome| hunk.result == HunkResult::Conflict;
+        assert_eq!(
+            outcome.files[0].hunks.iter().filter(left_out).count(),
+            2 - shows,
+            "{name}"
+        );
+    }
+}
+
+/// What is accepted without being named was told to fit. What fits only by now is reported, and waits for another answer.
+#[tokio::test]
+async fn what_was_told_to_be_in_conflict_is_accepted_by_name_only() {
+    let (before, after) = ("one\ntwo\nthree\nfour\nfive\n", "one\nTWO\nthree\nFOUR\nfive\n");
+    for told in [before.replace("four", "busy"), "busy\n".to_owned()] {
+        let table = Table::new(&told);
+        let mut waiting = table.propose("p", "t", Table::update(), before, after).await;
+        set(&table.desk.workspace, URI, before.to_owned());
+        let first = table.decide(None, ProposalDecision::Accept);
+        match told.contains("two") {
+            true => {
+                let statuses: Vec<_> = first.expect("one was told to fit").files[0]
+                    .hunks
+                    .iter()
+                    .map(|hunk| hunk.status)
+                    .collect();
+                assert_eq!(statuses, [HunkStatus::Accepted, HunkStatus::Pending]);
+            }
+            false => assert!(matches!(first, Err(ProposalError::NotShown(_))), "{first:?}"),
+        }
+        assert!(waiting.decided().now_or_never().is_none(), "it waits on");
+        let second = table
+            .decide(None, ProposalDecision::Accept)
+            .expect("it was told by now");
+        assert_eq!(second.status, ProposalStatus::Accepted);
+    }
 }

@@ -3,13 +3,14 @@
 //! The verdict is a pure function of where the paths lie and of the policies; looking where they lie is done before.
 
 use super::place::{Lies, Place, Surroundings};
+use crate::agent::permissions;
 use crate::agent::turn::Turn;
-use crate::patch::plan::Plan;
+use crate::patch::files::Whole;
+use crate::patch::plan::{FilePlan, Plan};
 use crate::protocol::settings::{ApprovalPolicy, EditApproval, SandboxMode};
 use crate::tools::Host as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokio::sync::OnceCell;
 
 /// All that the verdict depends on.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,9 @@ pub(super) struct Case<'a> {
     /// The conversation's folder, for short names.
     pub cwd: &'a Path,
 }
+
+/// What a question says of files that other programs act on by themselves.
+const ACTS_LATER: &str = "Careful: other programs run or obey these files automatically";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -61,6 +65,7 @@ pub(super) fn verdict(case: &Case<'_>) -> Verdict {
     if let Some(reason) = closed {
         return Verdict::Reject(reason);
     }
+    let later = later(case);
     let outside: Vec<_> = case
         .places
         .iter()
@@ -81,16 +86,29 @@ pub(super) fn verdict(case: &Case<'_>) -> Verdict {
                  change files of the workspace only, or explain the change instead.",
                 outside.join(", ")
             )),
+            (SandboxMode::WorkspaceWrite, true) if !later.is_empty() => Verdict::Reject(format!(
+                "Other programs act on this by themselves, so it is changed only after a question, and under the approval policy \
+                 never nobody is asked: {}. Leave it as it is, and tell the person what to change there.",
+                later.join("; ")
+            )),
             _ => Verdict::Approve,
         };
     }
+    let careful = format!("{ACTS_LATER}: {}", later.join("; "));
     if !outside.is_empty() {
         let second = match full_access {
             true => "",
             false => ". Writing there is asked about once more, before anything is written",
         };
-        let reason = Some(format!("Outside the workspace: {}{second}", outside.join(", ")));
-        return Verdict::Ask { reason };
+        let reason = format!("Outside the workspace: {}{second}", outside.join(", "));
+        let reason = match later.is_empty() {
+            true => reason,
+            false => format!("{careful}. {reason}"),
+        };
+        return Verdict::Ask { reason: Some(reason) };
+    }
+    if !later.is_empty() {
+        return Verdict::Ask { reason: Some(careful) };
     }
     let asked_all_the_same = match case.edits {
         EditApproval::Ask => return Verdict::Ask { reason: None },
@@ -106,16 +124,33 @@ pub(super) fn verdict(case: &Case<'_>) -> Verdict {
     }
 }
 
+/// The files that other programs act on by themselves, each with who does.
+fn later(case: &Case<'_>) -> Vec<String> {
+    let places = case.places.iter().filter_map(|place| {
+        let acts = place.acts?;
+        Some(format!("{}, which {acts}", short_name(&place.path, case.cwd)))
+    });
+    places.collect()
+}
+
 /// Looks where a patch would write, and decides. The error is the reason why it is refused.
 pub(super) async fn check(turn: &Arc<Turn>, plan: &Plan) -> Result<Checked, String> {
-    let paths: Vec<PathBuf> = plan.paths().map(Path::to_owned).collect();
+    let of_file = |file: &FilePlan| {
+        let itself = file.whole.is_some();
+        file.paths().map(|path| (path.to_owned(), itself)).collect::<Vec<_>>()
+    };
+    let paths: Vec<(PathBuf, bool)> = plan.files.iter().flat_map(of_file).collect();
     let looking = turn.clone();
     let look = move || {
         let confinement = looking.patch_confinement();
         let surroundings = looking.surroundings(&confinement);
-        let places: Vec<Place> = paths.iter().map(|path| surroundings.place(path)).collect();
+        let look = |(path, itself): &(PathBuf, bool)| surroundings.place(path, *itself);
+        let places: Vec<Place> = paths.iter().map(look).collect();
         for place in places.iter().filter(|place| surroundings.is_own(&place.real)) {
             looking.may_read(&place.path).map_err(|error| error.to_string())?;
+            if looking.is_closed_own(&place.real) {
+                return Err(permissions::Refused::Closed(place.path.clone()).to_string());
+            }
         }
         Ok(places)
     };
@@ -127,12 +162,12 @@ pub(super) async fn check(turn: &Arc<Turn>, plan: &Plan) -> Result<Checked, Stri
         approval: settings.approval_policy,
         sandbox: settings.sandbox_policy.mode(),
         edits: settings.edit_approval,
-        enforced: settings.edit_approval == EditApproval::Ask || can_enforce().await,
+        enforced: settings.edit_approval == EditApproval::Ask || crate::exec::can_confine().await,
         cwd: &settings.cwd,
     });
     let (auto_approved, reason) = match decided {
         Verdict::Approve => (true, None),
-        Verdict::Ask { reason } => (false, reason),
+        Verdict::Ask { reason } => (false, joined(reason, &plan.files, &settings.cwd)),
         Verdict::Reject(reason) => return Err(reason),
     };
     let first = places.iter().find_map(|place| match &place.lies {
@@ -147,6 +182,26 @@ pub(super) async fn check(turn: &Arc<Turn>, plan: &Plan) -> Result<Checked, Stri
     })
 }
 
+/// The reason with what no hunk shows: what is deleted or moved as it is.
+fn joined(reason: Option<String>, files: &[FilePlan], cwd: &Path) -> Option<String> {
+    let wholes = files.iter().filter_map(|file| Some((file, file.whole.as_ref()?)));
+    let entries = wholes.map(|(file, whole)| {
+        let name = short_name(&file.path, cwd);
+        let done = match file.move_to() {
+            Some(to) => format!("moved to {}", short_name(to, cwd)),
+            None => "deleted".to_owned(),
+        };
+        match whole {
+            Whole::Bytes { .. } => format!("{name} is {whole}: it is {done} as it is"),
+            Whole::Link { .. } => {
+                format!("{name} is {whole}: the link itself is {done}, what it leads to is left alone")
+            }
+        }
+    });
+    let all: Vec<String> = reason.into_iter().chain(entries).collect();
+    (!all.is_empty()).then(|| all.join(". "))
+}
+
 impl Turn {
     /// What the paths of a patch are measured against.
     pub(super) fn surroundings<'a>(&'a self, confinement: &'a crate::exec::Confinement) -> Surroundings<'a> {
@@ -156,18 +211,9 @@ impl Turn {
             .get("HOME")
             .map(Path::new)
             .filter(|home| home.is_absolute());
-        Surroundings::new(confinement, &self.settings.cwd, &self.roots, home, &self.desk.home)
+        let (more, free) = (&self.config.protected, &self.config.unprotected);
+        Surroundings::new(confinement, &self.settings.cwd, &self.roots, home, &self.desk.home).acting(more, free)
     }
-}
-
-/// Whether the sandbox can be put up on this machine; tried once, since that takes a process.
-async fn can_enforce() -> bool {
-    static TRIED: OnceCell<bool> = OnceCell::const_new();
-    let tried = || async {
-        let support = tokio::task::spawn_blocking(crate::exec::support).await;
-        support.is_ok_and(|support| support.can_confine())
-    };
-    *TRIED.get_or_init(tried).await
 }
 
 fn short_name(path: &Path, cwd: &Path) -> String {
@@ -183,6 +229,8 @@ mod tests {
             path: Path::new("/p").join(path),
             real: Path::new("/p").join(path),
             lies,
+            acts: None,
+            itself: false,
         }
     }
 
@@ -202,6 +250,15 @@ mod tests {
             place("/sib/b.txt", Lies::Outside("/sib".into())),
             place(".git/config", Lies::Never("is in a protected folder.".into())),
         ]
+    }
+
+    fn acting() -> Vec<Place> {
+        let mut places = inside();
+        places.push(Place {
+            acts: Some("agents take instructions from"),
+            ..place("sub/AGENTS.md", Lies::Inside)
+        });
+        places
     }
 
     fn apart() -> Vec<Place> {
@@ -280,6 +337,22 @@ mod tests {
                 ("ask", "Outside the workspace: /x.txt"),
             ),
             (Never, Full, Ask, true, apart(), yes),
+            // What acts later: asked, whatever the setting; refused where nobody may be asked.
+            (
+                OnRequest,
+                Write,
+                Ask,
+                true,
+                acting(),
+                ("ask", "AGENTS.md, which agents"),
+            ),
+            (OnRequest, Write, Workspace, true, acting(), ("ask", "Careful")),
+            (OnFailure, Write, Workspace, true, acting(), ("ask", "Careful")),
+            (OnRequest, Full, Workspace, true, acting(), ("ask", "Careful")),
+            (OnRequest, ReadOnly, Workspace, true, acting(), ("ask", "Careful")),
+            (Never, Write, Workspace, true, acting(), no("nobody is asked")),
+            (Never, ReadOnly, Workspace, true, acting(), no("read-only")),
+            (Never, Full, Workspace, true, acting(), yes),
             // Closed to everybody.
             (
                 OnRequest,

@@ -96,7 +96,7 @@ async fn shut(
         let surroundings = turn.surroundings(&confinement);
         let accepted: BTreeSet<&Path> = accepted_paths(&proposal).collect();
         let shut = places.iter().filter(|place| accepted.contains(place.path.as_path()));
-        let shut = shut.filter_map(|then| match surroundings.place(&then.path) {
+        let shut = shut.filter_map(|then| match surroundings.place(&then.path, then.itself) {
             Place {
                 real,
                 lies: Lies::Outside(folder),
@@ -157,6 +157,7 @@ async fn ask(
         folders: folders.to_vec(),
         paths: shut.iter().map(|shut| shut.path.clone()).collect(),
         reason: reason(turn, folders, shut),
+        notes: Vec::new(),
         available_decisions: vec![
             ApprovalDecision::AcceptForSession,
             ApprovalDecision::Decline,
@@ -189,7 +190,7 @@ fn reason(turn: &Turn, folders: &[PathBuf], shut: &[Shut]) -> String {
     let mut names: Vec<_> = shut
         .iter()
         .take(NAMED)
-        .map(|shut| turn.short_name(&shut.path))
+        .map(|shut| crate::shown::exact(&turn.short_name(&shut.path)))
         .collect();
     if shut.len() > NAMED {
         names.push(format!("{} more", shut.len() - NAMED));
@@ -213,7 +214,7 @@ fn reason(turn: &Turn, folders: &[PathBuf], shut: &[Shut]) -> String {
 }
 
 fn named(folders: &[PathBuf]) -> String {
-    let folders: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    let folders: Vec<_> = folders.iter().map(|folder| crate::shown::path(folder)).collect();
     folders.join(", ")
 }
 

@@ -1,6 +1,7 @@
 //! Where the paths of a patch lie, links followed, and which folder a grant would open for each.
 
-use crate::exec::{Confinement, Looked, PROTECTED};
+use crate::agent::scratch;
+use crate::exec::{self, Confinement, Later, Looked, PROTECTED};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
@@ -47,6 +48,10 @@ pub(super) struct Surroundings<'a> {
     own: PathBuf,
     /// Where keys are kept, and the names of these places.
     secrets: Vec<(PathBuf, String)>,
+    /// What acts later.
+    later: Later,
+    /// Where that leads: real places that act as it does.
+    led_to: Vec<PathBuf>,
 }
 
 /// One path that a patch writes or removes.
@@ -56,6 +61,10 @@ pub(super) struct Place {
     /// Where it really is: links in its folders followed.
     pub real: PathBuf,
     pub lies: Lies,
+    /// Who acts on it without being asked to, in words that stand after its name.
+    pub acts: Option<&'static str>,
+    /// It is about the name itself: what a link there leads to is not touched.
+    pub itself: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +77,14 @@ pub(super) enum Lies {
     Apart(String),
     /// Nobody can open it; the reason, as the end of a sentence that begins with the path.
     Never(String),
+}
+
+/// How the files of chats end; `chat` lies above this room.
+const CHAT: &str = ".countersign.md";
+
+/// Whether a file is a chat document, or is one on a disk that does not tell large letters from small ones.
+fn is_chat_document(path: &Path) -> bool {
+    path.to_string_lossy().to_lowercase().ends_with(CHAT)
 }
 
 impl<'a> Surroundings<'a> {
@@ -98,19 +115,63 @@ impl<'a> Surroundings<'a> {
             own: canonical(own),
             secrets: secrets.flatten().collect(),
             home,
+            later: Later::default(),
+            led_to: Vec::new(),
         }
     }
 
-    /// Looks where a path lies now. Absolute and clean.
-    pub(super) fn place(&self, path: &Path) -> Place {
+    /// With names that the configuration protects besides, and those that it does not.
+    pub(super) fn acting(mut self, more: &[String], free: &[String]) -> Self {
+        self.later = Later {
+            more: more.to_vec(),
+            free: free.to_vec(),
+            home: self.home.clone(),
+            ..Later::default()
+        };
+        self.led_to = self.confinement.led_to(more, free, &self.work, self.home.as_deref());
+        self
+    }
+
+    /// Who acts on a file by its name, or on a folder around it; only what lies below the folder of the work counts there.
+    fn acts(&self, real: &Path) -> Option<&'static str> {
+        let roots = self.work.iter().filter_map(|work| real.strip_prefix(work).ok());
+        let below = roots.min_by_key(|below| below.components().count()).unwrap_or(real);
+        let around = real.ancestors().take(below.components().count());
+        let mut names = around.filter_map(|place| self.later.acts_in(place.parent()?, place.file_name()?));
+        let led_to = || self.led_to.iter().any(|place| real.starts_with(place));
+        names.next().or_else(|| led_to().then_some(exec::LED_TO))
+    }
+
+    /// Looks where a path lies now. Absolute and clean. `itself` says that a link under this name is deleted or moved, and
+    /// not followed.
+    pub(super) fn place(&self, path: &Path, itself: bool) -> Place {
         let (existing, folder) = self.folder_of(path);
         let rest = path.strip_prefix(&existing).unwrap_or(Path::new(""));
         let real = folder.join(rest);
         Place {
             path: path.to_owned(),
-            lies: self.lies(path, &real, &folder, rest),
+            lies: self.lies(path, &real, &folder, rest, itself),
+            acts: self
+                .acts(&self.target(&real))
+                .or_else(|| self.later.acts(path.file_name()?))
+                .or_else(|| self.obeys(&real).then_some("Countersign itself obeys")),
             real,
+            itself,
         }
+    }
+
+    /// Where a link leads that stands at the place itself: what is written to one is written there.
+    fn target(&self, real: &Path) -> PathBuf {
+        match is_link(real) {
+            true => canonical(real),
+            false => real.to_owned(),
+        }
+    }
+
+    /// Whether a real path is of Countersign's own: configuration, rules, prompts. What lies in a scratch folder is the
+    /// conversation's.
+    fn obeys(&self, real: &Path) -> bool {
+        self.is_own(real) && scratch::around(&self.own, real).is_none()
     }
 
     /// Whether a real path lies in Countersign's own folder.
@@ -132,7 +193,7 @@ impl<'a> Surroundings<'a> {
         }
     }
 
-    fn lies(&self, path: &Path, real: &Path, folder: &Path, rest: &Path) -> Lies {
+    fn lies(&self, path: &Path, real: &Path, folder: &Path, rest: &Path, itself: bool) -> Lies {
         let never = |why: String| Lies::Never(why);
         let tilde = self.cwd.join("~");
         if path.starts_with(&tilde) && !tilde.exists() {
@@ -145,6 +206,13 @@ impl<'a> Surroundings<'a> {
         if path.starts_with("/proc") {
             return never("is in a folder of the kernel, where patches do not write.".to_owned());
         }
+        if [path, real].iter().any(|path| is_chat_document(path)) {
+            return never(
+                "is a chat document: what stands in one is said in the person's name, so only they write there. Say it in your \
+                 answer, or put it into another file."
+                    .to_owned(),
+            );
+        }
         let at_work = self.work.iter().any(|folder| real.starts_with(folder));
         let secret = self.secrets.iter().find(|(place, _)| real.starts_with(place));
         if let Some((_, secret)) = secret.filter(|_| !at_work) {
@@ -152,11 +220,11 @@ impl<'a> Surroundings<'a> {
                 "is in {secret}, where keys and passwords are kept; patches do not write there."
             ));
         }
-        if !at_work && self.is_own(real) {
+        if self.is_own(real) && (!at_work || !self.looked.may_write(real)) {
             return never("is in Countersign's own folder, which only the person changes.".to_owned());
         }
         let link = rest.components().next().map(|first| folder.join(first));
-        let link = link.filter(|link| is_link(link));
+        let link = link.filter(|link| is_link(link) && !(itself && link == real));
         let (inside, protected) = match link {
             // Where it leads to counts.
             Some(_) => (self.confinement.may_write(path), self.confinement.is_protected(path)),
@@ -247,6 +315,27 @@ mod tests {
     use crate::protocol::settings::SandboxPolicy;
     use std::os::unix::fs::symlink;
 
+    #[test]
+    fn what_countersign_obeys_acts_by_itself() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let own = fs::canonicalize(dir.path()).expect("canonical");
+        for folder in ["rules", "prompts", "scratch/a"] {
+            fs::create_dir_all(own.join(folder)).expect("mkdir");
+        }
+        let confinement = Confinement::outside();
+        let surroundings = Surroundings::new(&confinement, &own, &[], None, &own);
+        for (path, expected) in [
+            ("config.toml", true),
+            ("work.config.toml", true),
+            ("rules/always.toml", true),
+            ("prompts/tidy.md", true),
+            ("scratch/a/config.toml", false),
+        ] {
+            let place = surroundings.place(&own.join(path), false);
+            assert_eq!(place.acts.is_some(), expected, "{path}");
+        }
+    }
+
     /// Shows S-140.
     #[test]
     fn each_path_lies_inside_outside_or_where_nobody_writes() {
@@ -295,6 +384,13 @@ mod tests {
             ("work/.git/config", Never("protected")),
             ("work/.countersign/config.toml", Never("protected")),
             ("work/~/a.txt", Never("~")),
+            ("work/notes.countersign.md", Never("chat document")),
+            ("work/new/.Countersign.MD", Never("chat document")),
+            ("sib/notes.countersign.md", Never("chat document")),
+            (
+                "home/ada/.countersign/chats/chat-1.countersign.md",
+                Never("chat document"),
+            ),
             ("sib/a.txt", Outside("sib")),
             ("sib/new/deep/a.txt", Outside("sib/new/deep")),
             ("sib/.git/hooks/x", Never("protected")),
@@ -316,7 +412,7 @@ mod tests {
             ("/dev/null", Never("kernel")),
             ("/etc/x/y", Outside("/etc/x")),
         ] {
-            let place = surroundings.place(&base.join(path));
+            let place = surroundings.place(&base.join(path), false);
             match (&place.lies, expected) {
                 (Lies::Inside, Inside) => {}
                 (Lies::Outside(folder), Outside(expected)) => assert_eq!(*folder, base.join(expected), "{path}"),

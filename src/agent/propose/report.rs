@@ -133,7 +133,10 @@ impl Told<'_> {
             }
             (HunkResult::Conflict, _) => match &hunk.misfit {
                 Some(misfit) => self.misfit(place, "not taken: ", misfit),
-                None => self.line(place, "not taken: its text has changed since"),
+                None => self.line(
+                    place,
+                    "not taken: it did not fit the text that the person was shown; propose it again if it is still wanted",
+                ),
             },
             (HunkResult::NotApplied, _) => self.line(place, "not applied"),
         }

@@ -6,10 +6,6 @@ use ropey::Rope;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// How long two texts are compared for the smallest difference.
-const LIMIT: Duration = Duration::from_millis(200);
 
 /// A text as it was at some time, with a number for each line: equal lines have equal numbers, whatever ends them.
 #[derive(Clone, Debug)]
@@ -41,7 +37,7 @@ impl Text {
 
     /// How another text came from this one.
     pub(super) fn changes(&self, now: &Self) -> Changes {
-        Changes(diff::changed_numbers(&self.numbers, &now.numbers, LIMIT))
+        Changes(diff::changed_numbers(&self.numbers, &now.numbers))
     }
 }
 

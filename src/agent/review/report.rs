@@ -4,6 +4,7 @@ use crate::agent::prompt;
 use crate::model::item::ResponseItem;
 use crate::protocol::item::LineRange;
 use crate::protocol::review::{ReviewFinding, ReviewOutput, ReviewVerdict};
+use crate::shown::envelope;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -76,10 +77,12 @@ pub(super) fn note(words: &str, outcome: &Outcome<'_>, cwd: &Path) -> ResponseIt
             String::new(),
         ),
     };
+    let inside = |text: &str| envelope::inside_of(text, &["results", "context", "action"]);
     let results = match results.is_empty() {
         true => String::new(),
-        false => format!("<results>\n{results}\n</results>\n"),
+        false => format!("<results>\n{}\n</results>\n", inside(&results)),
     };
+    let context = inside(&context);
     let text = format!("<user_action>\n<context>{context}</context>\n<action>review</action>\n{results}</user_action>");
     prompt::message("user", text)
 }

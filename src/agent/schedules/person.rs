@@ -108,7 +108,8 @@ async fn steer(world: &World) {
         content: text(&words),
         ..Input::default()
     };
-    let fate = match world.thread.steer(expected, input).await {
+    let order = world.thread.in_order().await;
+    let fate = match world.thread.steer(order, expected, input).await {
         Ok(_) => Fate::Taken,
         Err(_) => Fate::Refused,
     };

@@ -53,10 +53,16 @@ impl Stageless {
         let loaded = config::load(&Sources {
             home: home.path().to_owned(),
             env: BTreeMap::new(),
-            client: Some(json!({
-                "model": "rehearsal", "model_provider": "rehearsal", "model_providers": {"rehearsal": provider},
-                "sandbox_mode": "read-only", "approval_policy": "on-request",
-            })),
+            client: config::ClientSettings {
+                startup: json!({
+                    "model": "rehearsal", "model_provider": "rehearsal", "model_providers": {"rehearsal": provider},
+                    "sandbox_mode": "read-only", "approval_policy": "on-request",
+                })
+                .as_object()
+                .cloned()
+                .expect("a table"),
+                ..Default::default()
+            },
             overrides: serde_json::Map::new(),
             cwd: Some(home.path().to_owned()),
             ..Sources::default()
@@ -68,7 +74,7 @@ impl Stageless {
             editor: Arc::new(NoEditor),
             home: home.path().to_owned(),
             env: BTreeMap::new(),
-            client_config: None,
+            client: Default::default(),
             user_agent: "schedules".to_owned(),
             source: "schedules".to_owned(),
             secrets: Default::default(),

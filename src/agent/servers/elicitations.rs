@@ -3,10 +3,12 @@
 
 use crate::agent::turn::{Turn, WaitsFor};
 use crate::ids::{ElicitationId, ItemId};
-use crate::mcp::Question;
+use crate::mcp::{Question, untrusted};
 use crate::protocol::event::{EventKind, McpElicitationRequested, McpElicitationResolved};
-use crate::protocol::mcp::{McpElicitation, McpElicitationAction, McpElicitationResponse, McpRequestId};
+use crate::protocol::mcp::{McpElicitation, McpElicitationAction, McpElicitationResponse, McpRequestId, McpWish};
 use crate::protocol::settings::ApprovalPolicy;
+use crate::shown::alike;
+use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
@@ -78,6 +80,25 @@ impl Elicitations {
     }
 }
 
+/// Bytes of a server's question.
+const MOST_MESSAGE: usize = 4000;
+
+/// Makes visible what hides in the texts of a form: what fields are called and what is said of them.
+fn visible_texts(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            for (key, value) in map {
+                match key.as_str() {
+                    "title" | "description" | "enumNames" if !value.is_object() => untrusted::visible_in(value),
+                    _ => visible_texts(value),
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(visible_texts),
+        _ => {}
+    }
+}
+
 /// What was filled in is a table, or there is no telling what was meant.
 fn checked(response: McpElicitationResponse) -> McpElicitationResponse {
     let is_sound = response
@@ -141,9 +162,19 @@ impl Turn {
         let Question {
             request_id,
             message,
-            wish,
+            mut wish,
             meta,
         } = question;
+        let message = untrusted::bounded(&message, MOST_MESSAGE);
+        match &mut wish {
+            // Names and values of fields are what the answer is made of; they stay.
+            McpWish::Form { requested_schema } => visible_texts(requested_schema),
+            McpWish::Url { url, .. } => *url = untrusted::visible(url),
+        }
+        let notes = match &wish {
+            McpWish::Form { .. } => Vec::new(),
+            McpWish::Url { url, .. } => alike::notes(url),
+        };
         let elicitation = McpElicitation {
             id: ElicitationId::fresh(),
             thread_id: self.conversation.id.clone(),
@@ -152,6 +183,7 @@ impl Turn {
             server,
             request_id,
             message,
+            notes,
             wish,
             meta,
         };
@@ -179,7 +211,6 @@ impl Turn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::mcp::McpWish;
     use serde_json::json;
 
     fn question(server: &str, request_id: McpRequestId) -> McpElicitation {
@@ -191,6 +222,7 @@ mod tests {
             server: server.to_owned(),
             request_id,
             message: "?".to_owned(),
+            notes: Vec::new(),
             wish: McpWish::Form {
                 requested_schema: json!({}),
             },

@@ -1,7 +1,7 @@
 //! What the servers of a thread offer, for the person.
 
 use crate::agent::AgentError;
-use crate::mcp::{Server, UseError, names};
+use crate::mcp::{Server, UseError, names, shown_name, untrusted};
 use crate::protocol::mcp::{McpResourceListResult, McpResourceReadResult, McpServer, McpTool};
 use crate::tools::mcp_resources::Kind;
 use futures::future::join_all;
@@ -22,7 +22,7 @@ impl Named<'_> {
     fn find(&self) -> Result<&Arc<Server>, AgentError> {
         let found = self.servers.iter().find(|server| server.name == self.name);
         found.ok_or_else(|| {
-            let known: Vec<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
+            let known: Vec<String> = self.servers.iter().map(|server| shown_name(&server.name)).collect();
             AgentError::UnknownServer {
                 name: self.name.to_owned(),
                 known: known.join(", "),
@@ -67,10 +67,10 @@ pub async fn list(servers: &[Arc<Server>]) -> Vec<McpServer> {
         let tools = tools.iter().map(|tool| McpTool {
             name: tool.name.clone(),
             qualified_name: named.next().unwrap_or_default(),
-            title: tool.title.clone(),
-            description: tool.description.clone(),
+            title: tool.title.as_deref().map(untrusted::visible),
+            description: tool.description.as_deref().map(untrusted::visible),
             read_only: tool.read_only,
-            input_schema: tool.schema.clone(),
+            input_schema: untrusted::visible_value(&tool.schema),
         });
         McpServer {
             name: server.name.clone(),
@@ -125,7 +125,8 @@ async fn in_time<T>(server: &str, work: impl Future<Output = Result<T, UseError>
     match tokio::time::timeout(LIMIT * 2, work).await {
         Ok(done) => done.map_err(|error| AgentError::Server(error.to_string())),
         Err(_) => Err(AgentError::Server(format!(
-            "The tool server {server} did not answer within {} seconds. Try again later.",
+            "The tool server {} did not answer within {} seconds. Try again later.",
+            shown_name(server),
             (LIMIT * 2).as_secs()
         ))),
     }

@@ -211,7 +211,6 @@ mod tests {
         let home = tempfile::tempdir().expect("a folder");
         let sources = Sources {
             home: home.path().to_owned(),
-            client: Some(serde_json::json!({"sandbox_mode": "workspace-write", "approval_policy": "on-request"})),
             ..Sources::default()
         };
         config::load(&sources).expect("a configuration").config

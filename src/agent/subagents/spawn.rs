@@ -167,6 +167,7 @@ impl Agent {
             leaves: Default::default(),
             warnings: Vec::new(),
             notes: Vec::new(),
+            refused: Vec::new(),
             values: serde_json::Value::Null,
         };
         Ok(self.launch(Arc::new(conversation), loaded, settings, base, thread, left))

@@ -1,6 +1,7 @@
 //! One terminal as the conversation sees it, and how what it prints is shown: as the output of its item while its call
 //! waits, and as the terminal's own once it runs on.
 
+use super::keys::Line;
 use crate::agent::conversation::Conversation;
 use crate::agent::now_ms;
 use crate::agent::turn::Turn;
@@ -13,9 +14,6 @@ use crate::protocol::terminal::{Terminal as Shown, TerminalSize};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
-
-/// Bytes of a line that the model is typing; terminals take no longer ones.
-const LONGEST_LINE: usize = 4096;
 
 /// Output is collected for so long before it is shown.
 const COLLECTING: Duration = Duration::from_millis(40);
@@ -41,8 +39,7 @@ pub struct Entry {
 }
 
 struct State {
-    /// What was typed since the last Enter.
-    line: String,
+    line: Line,
     used: Instant,
     size: Option<Size>,
 }
@@ -71,6 +68,11 @@ pub(super) struct Parts {
 }
 
 impl Entry {
+    /// Whether it runs in a sandbox in which it may change files.
+    pub fn changes_inside(&self) -> bool {
+        self.confined != Confined::Outside && self.may_write
+    }
+
     /// Its output is shown from now on.
     pub(super) fn new(parts: Parts) -> Arc<Self> {
         let now = Instant::now();
@@ -91,7 +93,7 @@ impl Entry {
             started_at_ms: now_ms(),
             terminal: parts.terminal,
             state: Mutex::new(State {
-                line: String::new(),
+                line: Line::default(),
                 used: now,
                 size: parts.size,
             }),
@@ -122,22 +124,19 @@ impl Entry {
         self.state().used
     }
 
-    /// The line that the model is typing, with more of it.
-    pub(super) fn line_with(&self, more: &str) -> String {
-        format!("{}{more}", self.state().line)
+    /// The line that is being typed.
+    pub(super) fn line(&self) -> Line {
+        self.state().line.clone()
     }
 
     /// The model has typed this.
     pub(super) fn typed(&self, text: &str) {
-        let mut state = self.state();
-        // Enter and what breaks a line off begin a new one.
-        match text.rfind(['\r', '\n', '\x03', '\x04']) {
-            Some(end) => state.line = text[end + 1..].to_owned(),
-            None => state.line.push_str(text),
-        }
-        let surplus = state.line.len().saturating_sub(LONGEST_LINE);
-        let surplus = state.line.ceil_char_boundary(surplus);
-        state.line.drain(..surplus);
+        self.state().line.typed(text);
+    }
+
+    /// Not all of it was taken.
+    pub(super) fn typed_in_part(&self) {
+        self.state().line.lose_track();
     }
 
     pub(super) fn touch(&self) {
@@ -158,6 +157,7 @@ impl Entry {
 
     /// The person typed into it; the model is told that, and not what: it may be a password.
     pub fn typed_by_person(&self) {
+        self.state().line.lose_track();
         self.conversation.note(format!(
             "The person typed into terminal {} ({}) themselves; what came of it is in its output.",
             self.number, self.command
@@ -195,6 +195,9 @@ impl Entry {
         self.show_output(&phase);
         if let (Phase::Own, Some(exit)) = (&*phase, exit) {
             self.conversation.publish(None, self.exited(&exit));
+            for message in exit.left {
+                self.conversation.warn(None, message);
+            }
             *phase = Phase::Over;
         }
     }

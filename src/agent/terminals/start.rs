@@ -32,7 +32,7 @@ pub(in crate::agent) struct Begun<'a> {
 /// What came of the call.
 pub(in crate::agent) enum Came {
     /// It has ended, as any command does.
-    Ended(Finished, ToolOutput),
+    Ended(Box<Finished>, ToolOutput),
     RunsOn(ToolOutput),
 }
 
@@ -115,6 +115,7 @@ pub(in crate::agent) async fn begin(
         denied: exit.denied,
         signal: exit.signal,
         weaker: exit.weaker,
+        left: exit.left,
         ..nothing(start.elapsed())
     };
     if let Some(why) = exit.not_run {
@@ -150,7 +151,7 @@ pub(in crate::agent) async fn begin(
         notes,
     };
     let output = answer.output();
-    Ok(Came::Ended(finished, output))
+    Ok(Came::Ended(Box::new(finished), output))
 }
 
 fn nothing(duration: Duration) -> Finished {

@@ -1,9 +1,11 @@
-//! Typing into a terminal and waiting for what it prints. What is typed into a shell is decided on like a command of its
-//! own, and what goes into a program outside the sandbox is asked about.
+//! Typing into a terminal and waiting for what it prints. What is typed into a shell in the sandbox is decided on like a
+//! command of its own. What goes into any program outside, and keys by which a shell runs something else than the text that
+//! was typed, are decided on by themselves: what was allowed before, the start of the program too, says nothing of them.
 
 use super::Answer;
 use super::answer::State;
 use super::entry::Entry;
+use super::keys::{only_ends, only_interrupts};
 use super::start::many;
 use crate::agent::command::Run;
 use crate::agent::line;
@@ -12,14 +14,16 @@ use crate::agent::undo;
 use crate::exec::command::plain_commands;
 use crate::exec::terminal::TerminalError;
 use crate::protocol::item::{Confined, ItemStatus};
-use crate::protocol::settings::SandboxMode;
 use crate::tools::{CommandCall, TerminalWrite, ToolError, ToolOutput};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Programs that take what is typed as commands.
-const SHELLS: [&str; 9] = ["ash", "bash", "csh", "dash", "fish", "ksh", "rbash", "sh", "zsh"];
+/// Programs that take what is typed as commands, or start one that does.
+const SHELLS: &[&str] = &[
+    "ash", "bash", "busybox", "csh", "dash", "doas", "fish", "ksh", "mksh", "rbash", "screen", "script", "sh", "su",
+    "sudo", "tcsh", "tmux", "zsh",
+];
 
 /// Types, waits, and tells what was printed since the last time.
 pub(in crate::agent) async fn write(turn: &Arc<Turn>, call: TerminalWrite) -> Result<ToolOutput, ToolError> {
@@ -45,7 +49,10 @@ pub(in crate::agent) async fn write(turn: &Arc<Turn>, call: TerminalWrite) -> Re
         match entry.terminal().write(call.text.as_bytes()).await {
             Ok(()) => entry.typed(&call.text),
             Err(TerminalError::Ended) => notes.push("It had ended before this was typed.".to_owned()),
-            Err(error) => notes.push(format!("Not all was typed: {error}.")),
+            Err(error) => {
+                entry.typed_in_part();
+                notes.push(format!("Not all was typed: {error}."));
+            }
         }
     }
     tokio::select! {
@@ -92,30 +99,27 @@ async fn admit(turn: &Arc<Turn>, entry: &Entry, call: &TerminalWrite) -> Result<
     if !entry.runs() || call.text.is_empty() {
         return Ok(Ok(()));
     }
-    let full = turn.settings.sandbox_policy.mode() == SandboxMode::DangerFullAccess;
-    let escalated = entry.confined == Confined::Outside && !full;
+    let outside = entry.confined == Confined::Outside;
     let is_shell = takes_commands(&entry.argv);
     // A line counts as a whole, however many calls it is typed in.
-    let line = entry.line_with(&call.text);
-    let words = if is_shell { &line } else { &call.text };
-    if only_keys(words) || (!is_shell && !escalated) {
+    let before = entry.line();
+    let harmless = only_interrupts(&call.text) || !outside && before.is_empty() && only_ends(&call.text);
+    if harmless || !outside && !is_shell {
         return Ok(Ok(()));
     }
-    let place = if escalated {
+    let line = before.with(&call.text);
+    let script = line.script();
+    let place = if outside {
         ", which runs outside the sandbox"
     } else {
         ""
     };
     let (argv, justification) = if is_shell {
-        let why = format!("To be typed into the shell in terminal {}{place}.", entry.number);
-        (vec!["bash".to_owned(), "-c".to_owned(), line], why)
+        let why = format!("It is to be typed into terminal {}{place}.", entry.number);
+        (vec!["bash".to_owned(), "-c".to_owned(), script], why)
     } else {
-        let why = format!(
-            "To type into it, in terminal {}{place}: {}",
-            entry.number,
-            call.text.trim()
-        );
-        (entry.argv.clone(), why)
+        let why = format!("Its last word is to be typed into terminal {}{place}.", entry.number);
+        (with_text(&entry.argv, script), why)
     };
     let run = Run::of(
         turn,
@@ -125,12 +129,17 @@ async fn admit(turn: &Arc<Turn>, entry: &Entry, call: &TerminalWrite) -> Result<
             argv,
             workdir: Some(entry.cwd.display().to_string()),
             timeout: None,
-            escalated,
+            escalated: false,
             justification: Some(justification),
             permissions: Vec::new(),
         },
-    )?;
-    Ok(match run.admit(escalated).await {
+    )
+    .await?;
+    let run = match outside || !line.is_known() {
+        true => run.typed(entry.confined),
+        false => run,
+    };
+    Ok(match run.admit(false).await {
         Ok(confined) => {
             run.asked_and_done(confined, ItemStatus::Completed);
             Ok(())
@@ -139,21 +148,15 @@ async fn admit(turn: &Arc<Turn>, entry: &Entry, call: &TerminalWrite) -> Result<
     })
 }
 
-/// Whether a text is nothing but keys that are no words: interrupts, arrows, Enter.
-fn only_keys(text: &str) -> bool {
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        rest = match rest.strip_prefix("\x1b[").or_else(|| rest.strip_prefix("\x1bO")) {
-            // An arrow or another key with a name: numbers, then one final letter.
-            Some(key) => match key.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';') {
-                key if key.starts_with(['A', 'B', 'C', 'D', 'F', 'H', 'P', 'Q', 'R', 'S', '~']) => &key[1..],
-                _ => return false,
-            },
-            None if first.is_ascii_control() || first == ' ' => &rest[1..],
-            None => return false,
-        };
-    }
-    true
+/// The program and what is typed into it, as the words of a command: a yes is to all of them.
+fn with_text(argv: &[String], text: String) -> Vec<String> {
+    // The shell around a program alone is no part of what runs.
+    let mut words = match plain_commands(argv).as_deref() {
+        Some([program]) => program.clone(),
+        _ => argv.to_vec(),
+    };
+    words.push(text);
+    words
 }
 
 /// Whether what is typed into a command may be taken for commands: where a shell is among its words, or they cannot be
@@ -171,25 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_and_shells_by_table() {
-        for (text, expected) in [
-            ("", true),
-            ("\x03", true),
-            ("\x04", true),
-            ("\r\n", true),
-            ("\x1b[A\r", true),
-            ("y\n", false),
-            ("rm -rf ~\r", false),
-            ("\x1b[31mrm\r", false),
-            ("ls\x08\x08rm -rf x", false),
-            ("\x1b]0;rm -rf ~\r", false),
-            ("\x1b[1;5C\x1bOA\x1b[3~", true),
-            ("\x1b[", false),
-            ("\x1b", true),
-            ("ä", false),
-        ] {
-            assert_eq!(only_keys(text), expected, "{text:?}");
-        }
+    fn shells_by_table() {
         for (argv, expected) in [
             (&["bash"][..], true),
             (&["/bin/zsh", "-i"], true),
@@ -199,9 +184,25 @@ mod tests {
             (&["bash", "-lc", "python3 -i"], false),
             (&["bash", "-lc", "npm run dev"], false),
             (&["python3", "-i"], false),
+            (&["bash", "-lc", "script -q /dev/null"], true),
         ] {
             let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
             assert_eq!(takes_commands(&argv), expected, "{argv:?}");
+        }
+    }
+
+    #[test]
+    fn the_text_is_a_word_of_what_is_asked_about() {
+        for (argv, expected) in [
+            (
+                &["bash", "-lc", "python3 -i -q"][..],
+                &["python3", "-i", "-q", "x\n"][..],
+            ),
+            (&["python3", "-i"], &["python3", "-i", "x\n"]),
+            (&["bash", "-lc", "cd a; psql"], &["bash", "-lc", "cd a; psql", "x\n"]),
+        ] {
+            let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(with_text(&argv, "x\n".to_owned()), expected);
         }
     }
 }

@@ -47,6 +47,7 @@ pub(super) async fn roll_back(conversation: &Conversation, num_turns: u32) -> Re
         data.mode = mode::told(data.history.items());
         data.set_usage(usage);
         data.turns = stored.turns;
+        data.withdrawn.extend(stored.dropped);
         data.updated_at_ms = crate::agent::now_ms();
     }
     conversation.record(RolloutItem::EventMsg(EventMsg::ThreadRolledBack { num_turns: dropped }));

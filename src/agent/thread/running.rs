@@ -35,7 +35,10 @@ impl Running {
             async move {
                 let _released = released.await;
                 let ended = AssertUnwindSafe(work).catch_unwind().await;
-                close(&turn, ended.unwrap_or_else(|_| Ended::Failed(whole::crashed()))).await;
+                let ended = ended.unwrap_or_else(|_| Ended::Failed(whole::crashed()));
+                // What closes it may break off as well: it is closed and the thread hears of it all the same.
+                let by_force = || turn.end(Ended::Failed(whole::crashed()));
+                whatever_happens(close(&turn, ended), by_force).await;
                 say_ended(&thread, &turn).await;
             }
         });
@@ -50,6 +53,17 @@ impl Running {
             self.task.abort();
         }
         self.turn.end(Ended::Interrupted);
+    }
+}
+
+/// Does what may panic, and something else if it has. Ends in any case.
+async fn whatever_happens(work: impl Future<Output = ()>, or_else: impl FnOnce()) {
+    if AssertUnwindSafe(work).catch_unwind().await.is_ok() {
+        return;
+    }
+    tracing::error!("closing a turn broke off through a fault of Countersign");
+    if std::panic::catch_unwind(AssertUnwindSafe(or_else)).is_err() {
+        tracing::error!("closing a turn by force broke off, too");
     }
 }
 
@@ -85,7 +99,7 @@ async fn end_by_force(turn: Arc<Turn>, task: AbortHandle, thread: Weak<Shared>) 
     }
     tracing::error!(turn = %turn.id, "a stopped turn did not end by itself");
     task.abort();
-    turn.end(Ended::Interrupted);
+    whatever_happens(async { turn.end(Ended::Interrupted) }, || {}).await;
     say_ended(&thread, &turn).await;
 }
 
@@ -94,5 +108,22 @@ async fn say_ended(thread: &Weak<Shared>, turn: &Turn) {
     let mailbox = thread.upgrade().map(|shared| shared.mailbox.clone());
     if let Some(mailbox) = mailbox {
         let _closed = mailbox.send(Op::TurnEnded { turn: turn.id.clone() }).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// A thread stays busy for ever if its turn's task dies before it has said that the turn is over.
+    #[tokio::test]
+    async fn what_panics_is_followed_by_what_comes_next() {
+        let forced = Cell::new(0);
+        whatever_happens(async {}, || forced.set(forced.get() + 1)).await;
+        assert_eq!(forced.get(), 0);
+        whatever_happens(async { panic!("while it closes") }, || forced.set(forced.get() + 1)).await;
+        assert_eq!(forced.get(), 1);
+        whatever_happens(async { panic!("while it closes") }, || panic!("by force")).await;
     }
 }

@@ -109,6 +109,8 @@ fn steps(planned: &[Planned]) -> Vec<Step> {
             document: Some(document),
             mode: None,
             then_mode: None,
+            whole: None,
+            kept: None,
         })
     };
     planned.iter().enumerate().filter_map(step).collect()
@@ -243,7 +245,7 @@ fn path_of(change: &DiskChange) -> Option<&Path> {
         | DiskChange::Edit { path, .. }
         | DiskChange::Remove { path, .. }
         | DiskChange::Place { path, .. } => Some(path),
-        DiskChange::Move { .. } => None,
+        DiskChange::Move { .. } | DiskChange::Rename { .. } => None,
     }
 }
 
@@ -376,6 +378,7 @@ pub(super) async fn make_folders(scope: &Scope, folders: &[PathBuf]) {
         confinement: scope.confinement.clone(),
         timeout: Some(FOLDER_LIMIT),
         input: exec::Input::Nothing,
+        wrote: exec::Wrote::default(),
     };
     match exec::run(request, |_, _| {}, CancellationToken::new()).await {
         Ok(finished) if finished.exit_code == 0 => {}

@@ -49,6 +49,7 @@ pub(in crate::agent) fn add(
         files: Vec::new(),
         new_folders: Vec::new(),
         gone_folders: Vec::new(),
+        shared: Vec::new(),
         undoes: Vec::new(),
     });
     let mut diff = diff_of(&record);
@@ -68,7 +69,15 @@ pub(in crate::agent) fn note(diff: &mut TurnDiff, changed: &[Changed]) {
             after,
             mode,
             new_mode,
+            whole,
         } = one;
+        if let Some(side) = whole {
+            diff.record_sides(path, Some(side.clone()), None);
+            if let Some(to) = move_to {
+                diff.record_sides(to, None, Some(side.clone()));
+            }
+            continue;
+        }
         match (move_to, before, after) {
             (Some(to), Some(before), Some(after)) => diff.record_move(path, to, before, after),
             _ => diff.record(path, before.as_deref(), after.as_deref()),
@@ -96,6 +105,7 @@ pub(super) fn of_turn(turn: &Turn) -> TurnRecord {
             .collect(),
         new_folders: tracked.new_folders.into_iter().collect(),
         gone_folders: tracked.gone_folders.into_iter().collect(),
+        shared: tracked.shared.into_iter().collect(),
         undoes: tracked.undoes,
     }
 }
@@ -178,6 +188,7 @@ mod tests {
             after: after.map(str::to_owned),
             mode: Some(0o755),
             new_mode: None,
+            whole: None,
         };
         let (thread, turn) = (ThreadId::from("t"), TurnId::from("u"));
         let made = [PathBuf::from("/w")];

@@ -4,7 +4,7 @@ use super::inverse::{Change, Inverse, force, take_out};
 use super::state::{Data, Thing, is_unkept, on_disk};
 use crate::protocol::undo::{UndoConflicts, UndoFile, UndoResult};
 use crate::snapshot::record::TurnRecord;
-use crate::workspace::{Document, Workspace};
+use crate::workspace::{Document, Judge, Workspace};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -72,7 +72,11 @@ impl Planned {
 }
 
 /// What each path needs, in the order of paths. `records` are the turns to take back, newest first. Reads the files.
-pub(super) fn plan(workspace: &Workspace, records: &[TurnRecord], conflicts: UndoConflicts) -> Vec<Planned> {
+pub(super) fn plan(
+    (workspace, closed): (&Workspace, &dyn Judge),
+    records: &[TurnRecord],
+    conflicts: UndoConflicts,
+) -> Vec<Planned> {
     let mut paths: BTreeMap<&Path, Vec<Change>> = BTreeMap::new();
     for record in records {
         for file in &record.files {
@@ -83,6 +87,10 @@ pub(super) fn plan(workspace: &Workspace, records: &[TurnRecord], conflicts: Und
             paths.entry(&file.path).or_default().push(change);
         }
     }
+    let shared: BTreeSet<&Path> = records
+        .iter()
+        .flat_map(|record| record.shared.iter().map(PathBuf::as_path))
+        .collect();
     let new_folders: BTreeSet<&Path> = records
         .iter()
         .flat_map(|record| record.new_folders.iter().map(PathBuf::as_path))
@@ -93,9 +101,10 @@ pub(super) fn plan(workspace: &Workspace, records: &[TurnRecord], conflicts: Und
             path,
             changes,
             conflicts,
+            is_shared: shared.contains(path),
         })
         .partition(|place| new_folders.contains(place.path) && place.path.is_dir());
-    let mut planned: Vec<Planned> = first.iter().map(|place| place.plan(workspace)).collect();
+    let mut planned: Vec<Planned> = first.iter().map(|place| place.plan(workspace, closed)).collect();
     // Where a turn made a folder of a file, that is gone once what the turn put into it is.
     let goes: BTreeSet<PathBuf> = planned
         .iter()
@@ -107,7 +116,7 @@ pub(super) fn plan(workspace: &Workspace, records: &[TurnRecord], conflicts: Und
         planned.push(if is_ours {
             place.closed(None)
         } else {
-            place.plan(workspace)
+            place.plan(workspace, closed)
         });
     }
     planned.sort_by(|a, b| a.path.cmp(&b.path));
@@ -135,25 +144,40 @@ struct Place<'a> {
     path: &'a Path,
     changes: Vec<Change>,
     conflicts: UndoConflicts,
+    /// The person changed it at the same time as a command.
+    is_shared: bool,
 }
 
 impl Place<'_> {
-    fn plan(&self, workspace: &Workspace) -> Planned {
+    fn plan(&self, workspace: &Workspace, closed: &dyn Judge) -> Planned {
         if self.path.to_str().is_none() {
             let message = "its name is not UTF-8, so it has to be put back by hand".to_owned();
             return Planned::left(self.path, UndoResult::Skipped, message);
         }
-        let there = on_disk(self.path);
+        let there = on_disk(self.path, closed);
         match (workspace.document(self.path), &there) {
             // Where the file is gone, a document that is still shown is only a picture of it.
+            (Some(_), Some(there)) if self.is_of_a_link(there) => self.closed(Some(there.clone())),
             (Some(document), Some(there)) if !matches!(there.data, Data::Strange(_)) => self.open(document, there),
             _ => self.closed(there),
         }
     }
 
+    /// Whether it is about a link itself: the document that is open under its name shows what it leads to.
+    fn is_of_a_link(&self, there: &Thing) -> bool {
+        let is_text = |thing: &Option<Thing>| thing.as_ref().is_some_and(|thing| thing.as_text().is_some());
+        let newest = self.changes.first();
+        matches!(there.data, Data::Link(_)) && newest.is_some_and(|newest| !is_text(&newest.after))
+    }
+
     fn inverse(&self, now: Option<&Thing>) -> Inverse {
         match self.conflicts {
-            UndoConflicts::Keep => take_out(now, &self.changes),
+            UndoConflicts::Keep => match take_out(now, &self.changes) {
+                Inverse::Restored(then) | Inverse::Merged(then) if self.is_shared && then.as_ref() != now => {
+                    Inverse::Conflict("you saved it while a command was changing it".to_owned())
+                }
+                inverse => inverse,
+            },
             UndoConflicts::Restore => force(now, &self.changes),
         }
     }

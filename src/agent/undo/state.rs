@@ -4,8 +4,9 @@ use crate::patch::disk::{Expect, content_hash, hexadecimal};
 use crate::patch::turn_diff::{Body, Side};
 use crate::snapshot::Blob;
 use crate::snapshot::record::{self, Content};
+use crate::workspace::{Judge, Opened};
 use sha2::{Digest as _, Sha256};
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -132,8 +133,9 @@ fn same_digest(a: &str, b: &str) -> bool {
     shorter >= 32 && a.as_bytes()[..shorter] == b.as_bytes()[..shorter]
 }
 
-/// What is on the disk. Never follows a link and never opens a device.
-pub(super) fn on_disk(path: &Path) -> Option<Thing> {
+/// What is on the disk. Never follows a link, never opens a device, and reads nothing that is closed, should a folder on the
+/// way lead elsewhere by now.
+pub(super) fn on_disk(path: &Path, closed: &dyn Judge) -> Option<Thing> {
     let meta = match std::fs::symlink_metadata(path) {
         Ok(meta) => meta,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return None,
@@ -155,7 +157,7 @@ pub(super) fn on_disk(path: &Path) -> Option<Thing> {
     if !kind.is_file() {
         return Some(strange("a device, a pipe or a socket is there now".to_owned()));
     }
-    let data = read(path, &meta).unwrap_or_else(|error| Data::Strange(format!("it cannot be read ({error})")));
+    let data = read(path, closed).unwrap_or_else(|error| Data::Strange(format!("it cannot be read ({error})")));
     Some(Thing {
         mode: permission_bits(&meta),
         data,
@@ -169,18 +171,15 @@ fn strange(words: String) -> Thing {
     }
 }
 
-fn read(path: &Path, meta: &Metadata) -> io::Result<Data> {
-    let mut options = File::options();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY | libc::O_CLOEXEC);
+fn read(path: &Path, closed: &dyn Judge) -> io::Result<Data> {
+    let opened = Opened::judged(path, closed).map_err(|error| io::Error::other(error.to_string()))?;
+    let (mut file, meta) = (opened.file(), opened.metadata());
+    if !meta.is_file() {
+        return Err(io::ErrorKind::IsADirectory.into());
     }
-    let mut file = options.open(path)?;
     if meta.len() <= MOST_TEXT {
         let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or_default() + 1);
-        (&mut file).take(MOST_TEXT + 1).read_to_end(&mut bytes)?;
+        file.take(MOST_TEXT + 1).read_to_end(&mut bytes)?;
         let is_text = !bytes.contains(&0);
         return Ok(match String::from_utf8(bytes) {
             Ok(text) if is_text => Data::Text(text),
@@ -229,4 +228,18 @@ fn permission_bits(_meta: &Metadata) -> Option<u32> {
 /// Whether a file is the one that was only known to be there.
 pub(super) fn is_unkept(path: &Path, key: &str) -> bool {
     crate::snapshot::stamp(path).is_some_and(|stamp| stamp == key)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::workspace::opened::Swaps;
+
+    /// What is closed is not read for an undo, also where a folder becomes a link to it in between.
+    #[test]
+    fn what_is_swapped_after_the_look_is_not_read() {
+        let swaps = Swaps::new("f");
+        let found = on_disk(&swaps.link.join("f"), &swaps).expect("something is there");
+        assert!(matches!(found.data, Data::Strange(_)), "{found:?}");
+    }
 }

@@ -5,17 +5,19 @@
 //! was never looked at, so each turn looks once in the background while its first request is on its way; a turn that is
 //! over sooner than that costs nothing. Patches wait for none: they know the texts before.
 
-use super::keep;
 use super::persons::Watching;
+use super::writers::{self, Doing, Noted, Whose, Writer, whose};
+use super::{copies, keep};
 use crate::agent::turn::Turn;
-use crate::exec::command::known_to_only_read;
+use crate::exec::Wrote;
+use crate::exec::command::known_to_change_nothing;
 use crate::exec::git::Stop;
 use crate::ids::TurnId;
 use crate::patch::turn_diff::{Body, Side};
 use crate::protocol::item::Confined;
 use crate::protocol::settings::SandboxPolicy;
 use crate::snapshot::{Blob, Change, Kind, Snapshot, SnapshotError, State};
-use crate::workspace::Document;
+use crate::workspace::{Document, SaveWatch, disk};
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +33,8 @@ const MOST_FOLDERS: usize = 16;
 /// Bytes of one file that is shown as text, and of all that one command changed.
 const MOST_TEXT: u64 = 4 << 20;
 const MOST_TEXTS: u64 = 64 << 20;
+/// Files of others that the person is told by name.
+const MOST_TOLD: usize = 5;
 
 /// What is known of a turn's changes beside the texts, which are in its diff.
 #[derive(Default)]
@@ -42,14 +46,34 @@ pub struct Track {
     looked: AtomicBool,
     /// What the workspace held when a command that runs on in a terminal was last looked after.
     standing: Mutex<Option<Standing>>,
+    /// What the person was told that others have changed.
+    told: Mutex<BTreeSet<PathBuf>>,
 }
 
 /// A look at the workspace, for what changes while no call waits for it.
 struct Standing {
     before: Vec<Snapshot>,
-    documents: HashMap<PathBuf, Document>,
-    /// What the person's own commands change meanwhile.
+    meanwhile: Meanwhile,
+}
+
+/// What is known of others than the command while it runs.
+struct Meanwhile {
+    /// What the person saves from the editor.
+    saves: SaveWatch,
+    /// What the person's own commands change.
     persons: Watching,
+    /// All commands of the agent, this one too.
+    writers: Vec<Writer>,
+}
+
+impl Meanwhile {
+    fn begin(turn: &Turn) -> Self {
+        Self {
+            saves: turn.workspace.watch_saves(),
+            persons: turn.desk.persons.watch(),
+            writers: turn.desk.writers.now(),
+        }
+    }
 }
 
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -58,6 +82,8 @@ pub(super) struct Tracked {
     pub(super) no_snapshot: Option<String>,
     pub(super) new_folders: BTreeSet<PathBuf>,
     pub(super) gone_folders: BTreeSet<PathBuf>,
+    /// Files that the person saved while a command ran that changed them too.
+    pub(super) shared: BTreeSet<PathBuf>,
     /// For an undo: the turns that it took back.
     pub(super) undoes: Vec<TurnId>,
 }
@@ -147,7 +173,10 @@ pub(in crate::agent) fn begin(turn: &Arc<Turn>) {
         }
         let (snapshots, roots) = (turn.desk.snapshots.clone(), turn.roots.clone());
         // Mostly finds that there is nothing to do. Nobody waits for it.
-        tokio::task::spawn_blocking(move || snapshots.tidy(&roots));
+        tokio::task::spawn_blocking(move || {
+            snapshots.tidy(&roots);
+            copies::prune(&snapshots.folder());
+        });
     });
 }
 
@@ -170,21 +199,25 @@ struct Watched {
     turn: Arc<Turn>,
     /// Absent if there was no snapshot to be had.
     before: Option<Vec<Snapshot>>,
-    documents: HashMap<PathBuf, Document>,
-    /// What the person's own commands change meanwhile.
-    persons: Watching,
+    meanwhile: Meanwhile,
+    /// Held, so that it is not forgotten.
+    _wrote: Wrote,
+    noted: Noted,
     _changing: OwnedRwLockReadGuard<()>,
 }
 
 /// Call before a command begins; nothing if it cannot write, or the turn is stopped.
-pub(in crate::agent) async fn watch(turn: &Arc<Turn>, argv: &[String], confined: Confined) -> Watch {
-    let only_reads = confined == Confined::ReadOnly || (confined == Confined::Workspace && known_to_only_read(argv));
+pub(in crate::agent) async fn watch(turn: &Arc<Turn>, argv: &[String], confined: Confined, doing: Doing) -> Watch {
+    let only_reads =
+        confined == Confined::ReadOnly || (confined == Confined::Workspace && known_to_change_nothing(argv));
     if only_reads {
         return Watch(None);
     }
     turn.track.looked.store(true, Ordering::Relaxed);
     let changing = turn.desk.changing.clone().read_owned().await;
-    let persons = turn.desk.persons.watch();
+    let wrote = doing.wrote.clone();
+    let noted = turn.desk.writers.begin(&turn.conversation.id, doing);
+    let meanwhile = Meanwhile::begin(turn);
     let before = match look(turn, &turn.cancel).await {
         Ok(before) => Some(before),
         Err(SnapshotError::Stopped) => return Watch(None),
@@ -196,36 +229,26 @@ pub(in crate::agent) async fn watch(turn: &Arc<Turn>, argv: &[String], confined:
     Watch(Some(Watched {
         turn: turn.clone(),
         before,
-        documents: documents(turn),
-        persons,
+        meanwhile,
+        _wrote: wrote,
+        noted,
         _changing: changing,
     }))
-}
-
-/// The open documents as they are now.
-fn documents(turn: &Turn) -> HashMap<PathBuf, Document> {
-    let documents = turn.workspace.documents();
-    let by_path = |document: Document| Some((document.path()?.to_owned(), document));
-    documents.into_iter().filter_map(by_path).collect()
 }
 
 /// A turn begins while a command that may write runs on from an earlier one: what it changes from now on is this turn's.
 /// What it changed while no turn ran is nobody's, since the person worked there too.
 pub(in crate::agent) async fn stand_by(turn: &Arc<Turn>) {
-    let persons = turn.desk.persons.watch();
+    let meanwhile = Meanwhile::begin(turn);
     match look(turn, &turn.cancel).await {
-        Ok(before) => stand(turn, before, persons),
+        Ok(before) => stand(turn, before, meanwhile),
         Err(SnapshotError::Stopped) => {}
         Err(error) => not_known(turn, &error),
     }
 }
 
-fn stand(turn: &Turn, before: Vec<Snapshot>, persons: Watching) {
-    let standing = Standing {
-        before,
-        documents: documents(turn),
-        persons,
-    };
+fn stand(turn: &Turn, before: Vec<Snapshot>, meanwhile: Meanwhile) {
+    let standing = Standing { before, meanwhile };
     *turn.track.standing.lock().unwrap_or_else(PoisonError::into_inner) = Some(standing);
 }
 
@@ -237,41 +260,30 @@ pub(in crate::agent) async fn settle(turn: &Arc<Turn>, go_on: bool) {
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .take();
-    let Some(Standing {
-        before,
-        documents,
-        persons,
-    }) = standing
-    else {
+    let Some(Standing { before, meanwhile }) = standing else {
         if go_on {
             stand_by(turn).await;
         }
         return;
     };
-    let next = turn.desk.persons.watch();
+    let next = Meanwhile::begin(turn);
     match look(turn, &CancellationToken::new()).await {
         Ok(after) => {
             if go_on {
                 stand(turn, after.clone(), next);
             }
-            note_all(turn, before, after, documents, persons).await;
+            note_all(turn, before, after, meanwhile).await;
         }
         Err(error) => not_known(turn, &error),
     }
 }
 
-async fn note_all(
-    turn: &Arc<Turn>,
-    before: Vec<Snapshot>,
-    after: Vec<Snapshot>,
-    documents: HashMap<PathBuf, Document>,
-    persons: Watching,
-) {
+async fn note_all(turn: &Arc<Turn>, before: Vec<Snapshot>, after: Vec<Snapshot>, mut meanwhile: Meanwhile) {
     let noting = turn.clone();
     let noted = tokio::task::spawn_blocking(move || {
+        meanwhile.writers.extend(noting.desk.writers.now());
         for (before, after) in before.iter().zip(&after) {
-            let persons = persons.changes(after);
-            note(&noting, before, after, &documents, &persons);
+            note(&noting, before, after, &meanwhile);
         }
     });
     if let Err(error) = noted.await {
@@ -308,9 +320,10 @@ impl Watch {
         let Some(Watched {
             turn,
             before,
-            documents,
-            persons,
+            meanwhile,
+            _wrote,
             _changing,
+            ..
         }) = self.0.take()
         else {
             return;
@@ -319,11 +332,7 @@ impl Watch {
             // Another command that runs on may have been looked after for longer.
             let mut standing = turn.track.standing.lock().unwrap_or_else(PoisonError::into_inner);
             if let (None, Some(before)) = (&*standing, before) {
-                *standing = Some(Standing {
-                    before,
-                    documents,
-                    persons,
-                });
+                *standing = Some(Standing { before, meanwhile });
             }
         }
         settle(&turn, true).await;
@@ -369,7 +378,8 @@ async fn compare(watched: Watched, late: bool) {
     let turn = watched.turn.clone();
     match look(&turn, &CancellationToken::new()).await {
         Ok(after) => {
-            note_all(&turn, before.clone(), after, watched.documents.clone(), watched.persons).await;
+            note_all(&turn, before.clone(), after, watched.meanwhile).await;
+            watched.noted.set();
         }
         Err(error) => not_known(&turn, &error),
     }
@@ -384,25 +394,44 @@ async fn save_late(turn: &Arc<Turn>, late: bool) {
 }
 
 /// Notes for the diff of the turn what a command made different.
-fn note(turn: &Turn, before: &Snapshot, after: &Snapshot, documents: &HashMap<PathBuf, Document>, persons: &[Change]) {
+fn note(turn: &Turn, before: &Snapshot, after: &Snapshot, meanwhile: &Meanwhile) {
+    let Meanwhile {
+        saves,
+        persons,
+        writers,
+    } = meanwhile;
+    let persons = persons.changes(after);
     let left = |change: &Change| {
-        let same = |by_person: &&Change| by_person.path == change.path && by_person.after == change.after;
-        persons.iter().any(|by_person| same(&by_person))
+        let same = |by_person: &Change| by_person.path == change.path && by_person.after == change.after;
+        persons.iter().any(same)
     };
-    let is_persons =
-        |change: &Change| left(change) || documents.get(&change.path).is_some_and(|then| was_saved(turn, then));
-    let changes: Vec<Change> = before
-        .changes(after)
-        .into_iter()
-        .filter(|change| !is_persons(change))
-        .collect();
-    note_folders(turn, &changes, before, after);
+    let root = std::fs::canonicalize(before.root()).unwrap_or_else(|_| before.root().to_owned());
+    let (mut ours, mut others) = (Vec::new(), Vec::new());
+    for change in before.changes(after).into_iter().filter(|change| !left(change)) {
+        let place = writers::real(before, &root, &change.path);
+        let saved = saves.last(&change.path);
+        match whose(writers, &turn.conversation.id, &change, &place) {
+            Whose::Ours => ours.push((change, saved)),
+            Whose::Nobodys if saved.is_none() && writers::to_tell(&change) => others.push(change.path),
+            Whose::Theirs | Whose::Nobodys => {}
+        }
+    }
+    tell_others(turn, others);
     let mut texts = Texts::default();
-    for change in &changes {
+    for (change, _) in &ours {
         texts.want(change.before.as_ref());
         texts.want(change.after.as_ref());
     }
     texts.read(turn);
+    ours.retain(|(change, saved)| {
+        let holds = |saved: &Document| texts.holds(change.after.as_ref(), saved);
+        !saved.as_ref().is_some_and(holds)
+    });
+    let shared = ours.iter().filter(|(_, saved)| saved.is_some());
+    let shared: Vec<PathBuf> = shared.map(|(change, _)| change.path.clone()).collect();
+    turn.track.state().shared.extend(shared);
+    let changes: Vec<Change> = ours.into_iter().map(|(change, _)| change).collect();
+    note_folders(turn, &changes, before, after);
     let sides: Vec<_> = changes
         .iter()
         .filter(|change| [&change.before, &change.after].into_iter().flatten().any(is_entry))
@@ -425,11 +454,26 @@ fn is_entry(state: &State) -> bool {
     state.kind != Kind::Folder
 }
 
-/// Whether what is new on the disk is what the person saved from the editor while the command ran.
-fn was_saved(turn: &Turn, then: &Document) -> bool {
-    let now = then.path().and_then(|path| turn.workspace.document(path));
-    let saved = now.filter(|now| now.saved_version != then.saved_version);
-    saved.is_some_and(|now| !now.differs_from_disk())
+/// Says of each file once in a turn that it is none of the turn's, though it changed while a command ran.
+fn tell_others(turn: &Turn, paths: Vec<PathBuf>) {
+    let mut told = turn.track.told.lock().unwrap_or_else(PoisonError::into_inner);
+    // A file of a patch is on the disk by other hands, such as the editor's.
+    let is_new = |path: &PathBuf| !turn.with_diff(|diff| diff.knows(path)) && told.insert(path.clone());
+    let new: Vec<PathBuf> = paths.into_iter().filter(is_new).collect();
+    drop(told);
+    if new.is_empty() {
+        return;
+    }
+    let names: Vec<String> = new.iter().take(MOST_TOLD).map(|path| turn.short_name(path)).collect();
+    let more = match new.len().saturating_sub(MOST_TOLD) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    turn.warn(format!(
+        "Other programs changed files while a command of the agent ran: {}{more}. They are not in the diff of this turn, \
+         and an undo leaves them as they are.",
+        crate::shown::line(&names.join(", "))
+    ));
 }
 
 fn note_folders(turn: &Turn, changes: &[Change], before: &Snapshot, after: &Snapshot) {
@@ -484,6 +528,17 @@ impl Texts {
                 self.contents = found.filter_map(|(blob, content)| Some((blob, content?))).collect();
             }
             Err(error) => tracing::warn!(%error, "what a command changed cannot be shown"),
+        }
+    }
+
+    /// Whether a file is what was saved from the editor.
+    fn holds(&self, state: Option<&State>, saved: &Document) -> bool {
+        let Some(state) = state.filter(|state| is_entry(state)) else {
+            return false;
+        };
+        match state.blob.as_ref().and_then(|blob| self.contents.get(blob)) {
+            Some(content) => disk::same_text(&saved.text(), content),
+            None => !saved.differs_from_disk(),
         }
     }
 

@@ -1,11 +1,14 @@
 //! Items in Markdown.
 
-use super::super::text::{fenced, inline, safe};
-use crate::protocol::approval::{Approval, CommandApproval};
+use super::super::text::{decided, decided_code, fenced, inline, inline_code, safe, safe_inline};
+use super::{ONCE_ONLY, TIED_TO};
+use crate::protocol::approval::{AlwaysRule, Approval, CommandApproval};
 use crate::protocol::item::{
     CommandSource, Confined, FileChange, FileChangeKind, ItemStatus, PlanStepStatus, ThreadItem,
 };
+use crate::protocol::proposal::Proposal;
 use crate::protocol::question::UserInputRequest;
+use crate::shown;
 use std::path::Path;
 
 /// Bytes of one file's diff.
@@ -14,7 +17,8 @@ const DIFF: usize = 40_000;
 const NAME: usize = 80;
 
 fn name(path: &Path) -> String {
-    inline(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy(), NAME)
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    inline(&shown::exact(&name.to_string_lossy()), NAME)
 }
 
 pub(super) fn command_begun(item: &ThreadItem, number: usize) -> String {
@@ -34,8 +38,8 @@ pub(super) fn command_begun(item: &ThreadItem, number: usize) -> String {
         (CommandSource::Agent, Confined::Outside) => "Command, outside the sandbox",
     };
     format!(
-        "### ◆ {who} {number}: `{}`\n\n{}",
-        inline(command, NAME),
+        "### ◆ {who} {number}: {}\n\n{}",
+        inline_code(command, NAME),
         fenced("sh", command)
     )
 }
@@ -91,21 +95,26 @@ pub(super) fn change_begun(item: &ThreadItem, number: usize) -> String {
 }
 
 fn file(change: &FileChange) -> String {
-    let path = inline(&change.path.display().to_string(), 400);
+    let path = inline_code(&shown::path(&change.path), 400);
     match &change.kind {
-        FileChangeKind::Add => format!("New file `{path}`"),
-        FileChangeKind::Delete => format!("Delete `{path}`"),
-        FileChangeKind::Update { move_path: None } => format!("`{path}`"),
+        FileChangeKind::Add => format!("New file {path}"),
+        FileChangeKind::Delete => format!("Delete {path}"),
+        FileChangeKind::Update { move_path: None } => path,
         FileChangeKind::Update { move_path: Some(to) } => {
-            format!("`{path}` becomes `{}`", inline(&to.display().to_string(), 400))
+            format!("{path} becomes {}", inline_code(&shown::path(to), 400))
         }
     }
+}
+
+pub(super) fn shows(proposal: &Proposal) -> bool {
+    proposal.diff.len() <= DIFF
 }
 
 fn diff(diff: &str) -> String {
     let cut = diff.floor_char_boundary(DIFF);
     let left = diff.len() - cut;
-    let mut block = fenced("diff", &diff[..cut]);
+    // Nothing in a line begins another, without its sign.
+    let mut block = fenced("diff", &shown::diff(&diff[..cut]).replace("\r\n", "\n"));
     if left > 0 {
         block.push_str(&format!("\n*… {left} bytes more; Show has the whole change.*\n"));
     }
@@ -122,8 +131,14 @@ pub(super) fn done(item: &ThreadItem, number: usize) -> Option<String> {
         ItemStatus::Completed | ItemStatus::InProgress => "",
     };
     Some(match item {
-        ThreadItem::FileChange { status, outcome, .. } => {
+        ThreadItem::FileChange {
+            status,
+            outcome,
+            applied,
+            ..
+        } => {
             let what = match status {
+                ItemStatus::Completed if applied.is_some() => "Accepted in part.",
                 ItemStatus::Completed => "Accepted.",
                 ItemStatus::Declined => "Rejected.",
                 ItemStatus::Failed => "Not made.",
@@ -131,7 +146,9 @@ pub(super) fn done(item: &ThreadItem, number: usize) -> Option<String> {
                 ItemStatus::InProgress | ItemStatus::Background => "Still waits.",
             };
             let outcome = outcome.as_deref().map(str::trim).filter(|words| !words.is_empty());
-            let outcome = outcome.map(|words| format!(" {}", safe(words))).unwrap_or_default();
+            let outcome = outcome
+                .map(|words| format!(" {}", safe_inline(words)))
+                .unwrap_or_default();
             format!("*Change {number}: {what}*{outcome}\n")
         }
         ThreadItem::Plan { explanation, steps, .. } => {
@@ -218,7 +235,7 @@ pub(super) fn done(item: &ThreadItem, number: usize) -> Option<String> {
             };
             let why = message
                 .as_deref()
-                .map(|why| format!(" {}", safe(why.trim())))
+                .map(|why| format!(" {}", safe_inline(why.trim())))
                 .unwrap_or_default();
             format!(
                 "*The conversation was summed up to make room{}.*{tokens}{why}\n",
@@ -238,63 +255,99 @@ pub(super) fn approval(approval: &Approval, number: usize) -> String {
         .agent()
         .map(|name| format!(" of the agent {}", inline(name, NAME)));
     let who = who.unwrap_or_default();
-    match approval {
-        Approval::Command(command) => command_question(command, number, &who),
+    let asks = match approval {
+        Approval::Command(command) => format!("run this {}?", place(command)),
+        Approval::Permission(_) => "allow more?".to_owned(),
+        Approval::Tool(tool) => {
+            format!(
+                "call {} of {}?",
+                inline_code(&tool.tool, NAME),
+                inline(&tool.server, NAME)
+            )
+        }
+    };
+    format!("### ◆ Question {number}{who}: {asks}\n\n{}", body(approval, true))
+}
+
+fn place(asked: &CommandApproval) -> &'static str {
+    match asked.confined {
+        Confined::ReadOnly => "in the sandbox, reading only",
+        Confined::Workspace => "in the sandbox",
+        Confined::Outside => "OUTSIDE the sandbox",
+    }
+}
+
+/// All that is asked, and all that a yes of each kind covers: nothing of it is cut. Not `for_longer`: what a yes for once needs to
+/// show, where what one for longer is tied to has no room.
+pub(super) fn body(approval: &Approval, for_longer: bool) -> String {
+    let mut block = match approval {
+        Approval::Command(command) => command_question(command),
         Approval::Permission(asked) => {
-            let mut block = format!(
-                "### ◆ Question {number}{who}: allow more?\n\n{}\n",
-                safe(asked.reason.trim())
-            );
-            let folders = asked.folders.iter().map(|folder| folder.display().to_string());
-            let asks = asked.permissions.iter().map(ToString::to_string);
+            let folders = asked.folders.iter().map(|folder| shown::path(folder));
+            let asks = asked.permissions.iter().map(|one| shown::exact(&one.to_string()));
             let lines: Vec<_> = folders.chain(asks).collect();
+            let mut block = format!("{}\n", decided(&asked.reason));
             if !lines.is_empty() {
                 block.push_str(&format!("\n{}", fenced("text", &lines.join("\n"))));
             }
             block
         }
         Approval::Tool(tool) => format!(
-            "### ◆ Question {number}{who}: call `{}` of {}?\n\n{}\n\n{}",
-            inline(&tool.tool, NAME),
-            inline(&tool.server, NAME),
-            safe(tool.reason.trim()),
-            fenced("json", &tool.arguments.to_string())
+            "Call {} of the tool server {}. {}\n\n{}{}",
+            decided_code(&shown::exact(&tool.tool)),
+            decided_code(&shown::exact(&tool.server)),
+            safe_inline(&shown::text(tool.reason.trim())),
+            fenced("json", &shown::value(&tool.arguments).to_string()),
+            match for_longer {
+                true => tied_to(&tool.definition) + &covers(&tool.session_scope, Some(&tool.always_rule)),
+                false => format!("\n{ONCE_ONLY}\n"),
+            }
         ),
+    };
+    for note in approval.notes() {
+        block.push_str(&format!("\n**Note:** {}\n", decided(note)));
+    }
+    block
+}
+
+/// How a server is reached and what it says of a tool.
+fn tied_to(definition: &str) -> String {
+    match definition.is_empty() {
+        true => String::new(),
+        false => format!("\n{TIED_TO}\n\n{}", fenced("text", &shown::text(definition))),
     }
 }
 
-fn command_question(asked: &CommandApproval, number: usize, who: &str) -> String {
-    let place = match asked.confined {
-        Confined::ReadOnly => "in the sandbox, reading only",
-        Confined::Workspace => "in the sandbox",
-        Confined::Outside => "OUTSIDE the sandbox",
-    };
-    let command = crate::exec::command::display(&asked.command);
+/// What a yes for longer covers.
+fn covers(scope: &str, always: Option<&AlwaysRule>) -> String {
+    let mut block = format!("\n- for this session: {}\n", decided(scope));
+    if let Some(rule) = always {
+        block.push_str(&format!(
+            "- always: {} (written to {})\n",
+            decided(&rule.text),
+            decided_code(&shown::path(&rule.file))
+        ));
+    }
+    block
+}
+
+fn command_question(asked: &CommandApproval) -> String {
     let mut block = format!(
-        "### ◆ Question {number}{who}: run this {place}?\n\n{}\nin `{}`. {}\n",
-        fenced("sh", &command),
-        inline(&asked.cwd.display().to_string(), 400),
-        safe(asked.reason.trim())
+        "{}\nin {}, {}. {}\n",
+        fenced("sh", &asked.display),
+        decided_code(&shown::path(&asked.cwd)),
+        place(asked),
+        decided(&asked.reason)
     );
     if let Some(words) = asked
         .justification
         .as_deref()
         .filter(|words| !asked.reason.contains(*words))
     {
-        block.push_str(&format!("\nThe agent says: {}\n", safe(words.trim())));
+        // On one line: what the agent says begins none that could be one of ours.
+        block.push_str(&format!("\nThe agent says: {}\n", decided(words)));
     }
-    block.push_str(&format!(
-        "\n- for this session: {}\n",
-        inline(&asked.session_scope, 300)
-    ));
-    if let Some(rule) = &asked.always_rule {
-        block.push_str(&format!(
-            "- always: {} (written to `{}`)\n",
-            inline(&rule.text, 300),
-            inline(&rule.file.display().to_string(), 300)
-        ));
-    }
-    block
+    block + &covers(&asked.session_scope, asked.always_rule.as_ref())
 }
 
 pub(super) fn question(request: &UserInputRequest, number: usize) -> String {

@@ -99,7 +99,7 @@ impl Output {
             out.push_str(&format!("\n*{left}*\n"));
             self.raw.clear();
             self.more = false;
-            let safe = super::super::text::safe(tail);
+            let safe = super::super::text::in_fence(tail);
             out.push_str(&self.lines(&safe));
             out.push_str(&self.pause());
         }

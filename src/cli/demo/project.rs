@@ -101,7 +101,7 @@ impl Project {
 
     /// Runs the test here, without server, agent and sandbox, to know what it really says.
     pub(super) async fn test(&self) -> io::Result<Tested> {
-        let command = tokio::process::Command::new("sh")
+        let command = tokio::process::Command::new("/bin/sh")
             .arg(TEST)
             .current_dir(&self.folder)
             .stdin(Stdio::null())

@@ -2,13 +2,15 @@
 
 use super::{Check, Machine, State, editors};
 use crate::account::{self, Account, CommandLogin, Held};
-use crate::cli::{login, mcp};
+use crate::cli::{allowed, login, mcp};
+use crate::config::consent;
 use crate::config::provider::{AuthCommand, Provider};
 use crate::config::{self, Config, Loaded, Sources};
 use crate::exec::{rules, support};
 use crate::model::credential::Login as _;
 use crate::model::error::KeyFrom;
 use crate::model::local::{self, Candidate};
+use crate::private;
 use crate::protocol::config::ConfigWarning;
 use crate::secrets::Secrets;
 use std::fs;
@@ -106,6 +108,10 @@ fn home(machine: &Machine) -> Check {
         )
         .with(["Set COUNTERSIGN_HOME to a folder that can be written.".to_owned()]);
     };
+    if let Err(trouble) = private::check_home(home) {
+        let summary = format!("{} can be changed by others, so it is not used", home.display());
+        return Check::new("home folder", State::Fail, summary).with([trouble.to_string()]);
+    }
     match try_write(home) {
         Ok(true) => Check::new("home folder", State::Ok, home.display().to_string()),
         Ok(false) => Check::new(
@@ -129,7 +135,7 @@ fn try_write(home: &Path) -> std::io::Result<bool> {
         .find(|folder| fs::symlink_metadata(folder).is_ok())
         .unwrap_or(home);
     let probe = there.join(format!(".countersign-probe-{}", std::process::id()));
-    fs::OpenOptions::new().write(true).create_new(true).open(&probe)?;
+    private::create_new(&probe)?;
     fs::remove_file(&probe)?;
     Ok(there == home)
 }
@@ -154,7 +160,8 @@ fn configuration(machine: &Machine, loaded: &Loaded) -> Check {
         }
     }
     let summary = match &file {
-        _ if !files.is_empty() => files.join(", "),
+        // A project's folder may be among them.
+        _ if !files.is_empty() => crate::shown::line(&files.join(", ")),
         Some(file) if !file.exists() => format!("built-in ({} is not there)", file.display()),
         _ => "built-in".to_owned(),
     };
@@ -169,6 +176,17 @@ fn configuration(machine: &Machine, loaded: &Loaded) -> Check {
         .iter()
         .filter_map(|note| note.message.split('`').nth(1))
         .collect();
+    if let (Some(home), Some(cwd)) = (&machine.home, &machine.cwd) {
+        let refused = consent::last_refused(home, cwd);
+        if !refused.is_empty() && check.state == State::Ok {
+            check.state = State::Warn;
+        }
+        let sentences = refused
+            .iter()
+            .map(|(editor, refused)| consent::describe(editor, refused));
+        check.details.extend(sentences);
+        check.details.extend(allowed::sentences(home, cwd));
+    }
     if !unused.is_empty() {
         check
             .details
@@ -200,8 +218,8 @@ fn rules(config: &Config) -> Check {
 /// A warning behind its place, as compilers write them.
 fn place(warning: &ConfigWarning) -> String {
     match (&warning.path, warning.line) {
-        (Some(path), Some(line)) => format!("{}:{line}: {}", path.display(), warning.message),
-        (Some(path), None) => format!("{}: {}", path.display(), warning.message),
+        (Some(path), Some(line)) => format!("{}:{line}: {}", crate::shown::path(path), warning.message),
+        (Some(path), None) => format!("{}: {}", crate::shown::path(path), warning.message),
         (None, _) => warning.message.clone(),
     }
 }

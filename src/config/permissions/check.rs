@@ -1,6 +1,9 @@
 //! Holds the tables of profiles against what they can say. What does not fit is reported with its line, and never makes a
 //! profile wider: an access that is not understood counts as `deny`.
 
+use super::host::Host;
+use super::host_and_port;
+use super::presets::{PRESETS, preset};
 use super::subject::Subject;
 use crate::config::check::{Checker, describe};
 use crate::config::keys::nearest;
@@ -61,6 +64,7 @@ fn profile(checker: &mut Checker<'_>, entries: &[(String, Node)], path: &mut Vec
             ("description" | "extends", _) => misfit(checker, "a text that is not empty", node, path),
             ("filesystem", Data::Table(inner)) => Some(filesystem(checker, inner, path).into()),
             ("network", Data::Table(inner)) => Some(network(checker, inner, path).into()),
+            ("network", Data::List(list)) => Some(host_list(checker, list, path)),
             ("network", Data::Flag(enabled)) => Some(serde_json::json!({ "enabled": enabled })),
             ("filesystem" | "network", _) => misfit(checker, "a table", node, path),
             ("workspace_roots", Data::List(list)) => Some(places(checker, list.iter(), path)),
@@ -222,24 +226,68 @@ fn domains(checker: &mut Checker<'_>, entries: &[(String, Node)], path: &mut Vec
             }
         };
         let host = host.trim().to_lowercase();
-        let wild = host != "*" && host.contains('*');
-        let odd = host.is_empty() || host.contains(|letter: char| letter.is_whitespace() || letter == '/');
-        if allowed && (wild || odd) {
-            let why = if wild {
-                "names hosts by a pattern, and the sandbox knows hosts by their addresses only: name each host"
-            } else {
-                "is no name of a host"
-            };
-            checker.misfit_with(
-                format!("{host:?} in [{}] {why}. It is not used.", path.join(".")),
-                node.line,
-            );
+        if let Err(why) = Host::parse(&host_and_port(&host).0) {
+            let end = if allowed { "It is not used" } else { "It blocks nothing" };
+            checker.misfit_with(format!("{host:?} in [{}] {why}. {end}.", path.join(".")), node.line);
             // A table of hosts stays one: nothing but what is named is reached.
             kept.entry(host).or_insert_with(|| "deny".into());
             continue;
         }
         kept.insert(host, if allowed { "allow" } else { "deny" }.into());
     }
+    kept
+}
+
+/// A list of hosts and of package managers, as the table of hosts that it stands for.
+fn host_list(checker: &mut Checker<'_>, list: &[Node], path: &[String]) -> Value {
+    let hosts = hosts(checker, list, path);
+    let domains: Map<String, Value> = hosts.into_iter().map(|host| (host, "allow".into())).collect();
+    // What was meant to be reached is not known: nothing is.
+    match domains.is_empty() {
+        true => serde_json::json!({ "enabled": false }),
+        false => serde_json::json!({ "domains": domains }),
+    }
+}
+
+/// The hosts of a list in which package managers stand for theirs.
+pub(in crate::config) fn hosts(checker: &mut Checker<'_>, list: &[Node], path: &[String]) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for node in list {
+        let Data::Text(text) = &node.data else {
+            checker.misfit("a list of hosts and package managers", node, path);
+            continue;
+        };
+        let text = text.trim().to_lowercase();
+        let found = match preset(&text) {
+            Some(hosts) => hosts.iter().map(|host| (*host).to_owned()).collect(),
+            // A word alone is more likely a manager misspelled than a host.
+            None if !text.contains(['.', ':', '*']) && text != "localhost" => {
+                let names = PRESETS.iter().map(|(name, _)| *name);
+                let meant =
+                    nearest(&text, names.clone()).map_or_else(String::new, |near| format!(" Did you mean {near:?}?"));
+                let message = format!(
+                    "{text:?} in `{}` is neither a host nor one of the package managers that are known ({}).{meant} It is not \
+                     used.",
+                    path.join("."),
+                    names.collect::<Vec<_>>().join(", ")
+                );
+                checker.misfit_with(message, node.line);
+                continue;
+            }
+            None => match Host::parse(&host_and_port(&text).0) {
+                Ok(_) => vec![text],
+                Err(why) => {
+                    checker.misfit_with(
+                        format!("{text:?} in `{}` {why}. It is not used.", path.join(".")),
+                        node.line,
+                    );
+                    continue;
+                }
+            },
+        };
+        kept.extend(found);
+    }
+    kept.dedup();
     kept
 }
 

@@ -11,12 +11,14 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use super::said::feed_of;
 use super::script::{Feed, Script, Simple};
+use super::starters::{Starts, is_starter};
 use super::word::Word;
 use super::wrappers::{self, Inside};
-use super::{base_name, kinds, reading, strict, variables};
+use super::{base_name, input, kinds, reading, strict, variables};
 use embedded::{of_embedded, of_program_text};
-use options::{forces, operands, recurses};
+use options::{forces, recurses};
 use std::cell::Cell;
 use std::path::Path;
 
@@ -25,128 +27,16 @@ const MAX_DEPTH: usize = 8;
 /// How many commands are looked at in one judgement, with all that may stand within them.
 const MAX_LOOKS: usize = 20_000;
 
-/// Programs that run the command among their arguments. Any tail of the arguments may be that command.
-const WRAPPERS: &[&str] = &[
-    "arch",
-    "bash",
-    "builtin",
-    "busybox",
-    "caffeinate",
-    "capsh",
-    "catchsegv",
-    "chronic",
-    "chroot",
-    "chrt",
-    "command",
-    "concurrently",
-    "dash",
-    "dbus-run-session",
-    "distrobox",
-    "doas",
-    "dumb-init",
-    "eatmydata",
-    "entr",
-    "env",
-    "exec",
-    "faketime",
-    "firejail",
-    "flatpak-spawn",
-    "flock",
-    "gosu",
-    "hyperfine",
-    "ionice",
-    "ksh",
-    "ltrace",
-    "lxc",
-    "nice",
-    "nix",
-    "nix-shell",
-    "nocache",
-    "nodemon",
-    "nohup",
-    "npx",
-    "nsenter",
-    "numactl",
-    "parallel",
-    "perf",
-    "pkexec",
-    "prlimit",
-    "proot",
-    "rlwrap",
-    "runuser",
-    "screen",
-    "script",
-    "setarch",
-    "setpriv",
-    "setsid",
-    "sh",
-    "ssh",
-    "stdbuf",
-    "strace",
-    "su",
-    "su-exec",
-    "sudo",
-    "systemd-run",
-    "taskset",
-    "time",
-    "timeout",
-    "tini",
-    "tmux",
-    "toolbox",
-    "torsocks",
-    "toybox",
-    "unbuffer",
-    "unshare",
-    "valgrind",
-    "watch",
-    "watchexec",
-    "wsl",
-    "xargs",
-    "xvfb-run",
-    "zsh",
-];
-
-/// Wrappers whose arguments are, or hold, shell text.
-const TEXT_WRAPPERS: &[&str] = &[
-    "bash",
-    "capsh",
-    "concurrently",
-    "dash",
-    "distrobox",
-    "docker",
-    "docker-compose",
-    "env",
-    "eval",
-    "flock",
-    "hyperfine",
-    "ksh",
-    "kubectl",
-    "lxc",
-    "nix",
-    "nix-shell",
-    "nodemon",
-    "oc",
-    "parallel",
-    "podman",
-    "runuser",
-    "screen",
-    "script",
-    "sh",
-    "ssh",
-    "su",
-    "tmux",
-    "trap",
-    "vagrant",
-    "watch",
-    "watchexec",
-    "wsl",
-    "zsh",
-];
-
 /// Programs that only show their arguments, so that these mean nothing.
 const SHOWING: &[&str] = &[
-    "echo", "printf", "grep", "egrep", "fgrep", "rg", "man", "whatis", "apropos", "which", "type",
+    "echo", "printf", "grep", "egrep", "fgrep", "rg", "man", "whatis", "apropos", "which", "type", "tldr", "info",
+    "help",
 ];
+
+/// Whether a program only shows its arguments.
+pub(super) fn only_shows(name: &str) -> bool {
+    SHOWING.contains(&name)
+}
 
 /// Have a language of their own that can run shell commands, or run the text of an option.
 const EMBEDDING: &[&str] = &[
@@ -305,34 +195,13 @@ fn of_simple(simple: &Simple, all: &[Simple], depth: Depth<'_>) -> Option<String
     of_words(&simple.words, &feed, depth)
 }
 
-/// What is fed to a command; what a pipe brings can be told where it comes from text in the script.
-pub(super) fn feed_of(simple: &Simple, all: &[Simple]) -> Feed {
-    let said = match &simple.feed {
-        Feed::Pipe(sources) => said_by(sources, all),
-        _ => None,
-    };
-    said.map_or_else(|| simple.feed.clone(), Feed::Text)
-}
-
-/// The text that a single `echo` or `printf`, or a `cat` of a here-document, sends down a pipe.
-fn said_by(sources: &[usize], all: &[Simple]) -> Option<String> {
-    let [source] = sources else { return None };
-    let source = all.get(*source)?;
-    let (program, arguments) = source.words.split_first()?;
-    match (base_name(&program.text), &source.feed) {
-        ("echo" | "printf", _) if arguments.iter().all(|word| word.known) => {
-            let texts = arguments.iter().filter(|word| !word.text.starts_with("-e"));
-            let texts: Vec<String> = texts.map(|word| word.text.replace("\\n", "\n")).collect();
-            // Other escapes can spell anything.
-            (!texts.iter().any(|text| text.contains('\\'))).then(|| texts.join(" "))
-        }
-        ("cat", Feed::Text(text)) if arguments.is_empty() => Some(text.clone()),
-        _ => None,
-    }
-}
-
 /// Judges one command by its words.
 fn of_words(words: &[Word], feed: &Feed, depth: Depth<'_>) -> Option<String> {
+    of_command(words, feed, depth, false)
+}
+
+/// The same; of one tail among many of a command only what begins it counts.
+fn of_command(words: &[Word], feed: &Feed, depth: Depth<'_>, is_tail: bool) -> Option<String> {
     // Assignments in front, as `env` takes them.
     let start = words
         .iter()
@@ -349,6 +218,10 @@ fn of_words(words: &[Word], feed: &Feed, depth: Depth<'_>) -> Option<String> {
     // Text in the place of a program is none.
     let is_text = program.text.contains(char::is_whitespace);
     let name = if is_text { "" } else { base_name(&program.text) };
+    // Looking at all the arguments from each of many words takes its time.
+    if looks_at_all(program, name) && depth.is_exhausted(words.len()) {
+        return Some(TOO_DEEP.to_owned());
+    }
     if let Some(reason) = programs::of_program(name, arguments, depth) {
         return Some(reason);
     }
@@ -399,23 +272,48 @@ fn of_words(words: &[Word], feed: &Feed, depth: Depth<'_>) -> Option<String> {
     {
         return Some(reason);
     }
-    if TEXT_WRAPPERS.contains(&name) {
+    if is_starter(name, Starts::Text) {
         let mut texts = arguments.iter().filter(|word| word.text.contains(char::is_whitespace));
         if let Some(reason) = texts.find_map(|word| of_text(&word.text, depth.deeper())) {
             return Some(reason);
         }
     }
-    if WRAPPERS.contains(&name) {
+    if is_starter(name, Starts::AnyTail) {
         return of_wrapped(name, words, feed, depth);
     }
-    if SHOWING.contains(&name) || name == "git" {
+    if only_shows(name) || name == "git" {
         return None;
     }
-    // A program that is not known may run its arguments: then at least the plainest form must not slip by.
-    (0..arguments.len()).find_map(|from| match base_name(&arguments[from].text) {
-        "rm" if forces(&arguments[from + 1..]) => Some(FORCED.to_owned()),
-        _ => None,
-    })
+    // A program that is not known may run its arguments: then at least the plainest form must not slip by. Behind a wrapper
+    // each of them is looked at anyway.
+    if is_tail {
+        return None;
+    }
+    let removals = (0..arguments.len()).filter(|at| base_name(&arguments[*at].text) == "rm");
+    for at in removals {
+        let behind = &arguments[at + 1..];
+        if depth.is_exhausted(behind.len()) {
+            return Some(TOO_DEEP.to_owned());
+        }
+        if forces(behind) {
+            return Some(FORCED.to_owned());
+        }
+    }
+    None
+}
+
+/// Whether more is looked at of a program's command than its name.
+fn looks_at_all(program: &Word, name: &str) -> bool {
+    !program.known
+        || name.contains(['*', '?', '['])
+        || reading::is_known(name)
+        || kinds::is_known(name)
+        || is_starter(name, Starts::AnyTail)
+        || is_starter(name, Starts::Text)
+        || SHELLS.contains(&name)
+        || EMBEDDING.contains(&name)
+        || is_interpreter(name)
+        || programs::is_known(name)
 }
 
 /// What a wrapper runs: where it is a program that is known, that; otherwise anything among the arguments may be it.
@@ -432,7 +330,7 @@ fn of_wrapped(name: &str, words: &[Word], feed: &Feed, depth: Depth<'_>) -> Opti
         && let Some(program) = inner.first().and_then(Word::exact)
         && (reading::is_known(base_name(program))
             || kinds::is_known(base_name(program))
-            || WRAPPERS.contains(&base_name(program)))
+            || is_starter(base_name(program), Starts::AnyTail))
     {
         return of_words(inner, feed, depth.deeper());
     }
@@ -442,7 +340,7 @@ fn of_wrapped(name: &str, words: &[Word], feed: &Feed, depth: Depth<'_>) -> Opti
         if tail[0].text.starts_with('-') {
             None
         } else {
-            of_words(tail, feed, depth.deeper())
+            of_command(tail, feed, depth.deeper(), true)
         }
     })
 }
@@ -475,11 +373,9 @@ fn of_shell(arguments: &[Word], feed: &Feed, depth: Depth<'_>) -> Option<String>
         }
         return texts.into_iter().find_map(|word| of_text(&word.text, depth.deeper()));
     }
-    let reads_script = operands(arguments).any(|word| !word.text.starts_with("/dev/"));
-    let asks_input = arguments.iter().any(|word| word.text == "-s");
     match feed {
         Feed::Text(text) => of_text(text, depth.deeper()),
-        Feed::Pipe(_) if !reads_script || asks_input => {
+        Feed::Pipe(_) if input::reads_input(arguments) => {
             Some("pipes text that cannot be judged into a shell".to_owned())
         }
         _ => None,

@@ -3,13 +3,14 @@
 //! Two questions are asked of each part. Is it known to only read? That takes both readers of shell text to agree on what
 //! its words are. Is it dangerous? For that the more tolerant reader is asked, and a suspicion is enough.
 
-use super::danger::{Look, feed_of};
+use super::danger::Look;
 use super::judgement::{Judgement, Kind, Label, Part};
+use super::said::{feed_of, said, untold_feeds};
 use super::script::{Feed, Script, Simple};
 use super::strict::{self, Dialect};
 use super::word::Word;
 use super::wrappers::{self, Inside, Unwrapped};
-use super::{base_name, display, has_usual_place, kinds, reading, variables};
+use super::{base_name, display, has_usual_place, input, kinds, reading, variables};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -28,6 +29,8 @@ pub fn judge(argv: &[String], cwd: &Path) -> Judgement {
     let mut judge = Judge {
         look: &look,
         parts: Vec::new(),
+        taken_off: Vec::new(),
+        runs_untold: false,
     };
     judge.command(&words, &Feed::Nothing, &Setting::default());
     let whole = || match wrappers::unwrap(&words).map(|found| found.inside) {
@@ -37,7 +40,7 @@ pub fn judge(argv: &[String], cwd: &Path) -> Judgement {
         },
         None => display(argv),
     };
-    let mut parts = judge.parts;
+    let (mut parts, taken_off, runs_untold) = (judge.parts, judge.taken_off, judge.runs_untold);
     // What shows only in the whole: a bomb, a download that is kept and run, text that cannot be taken apart.
     if !parts.iter().any(|part| part.label == Label::Dangerous)
         && let Some(why) = look.words(&words, &Feed::Nothing)
@@ -58,7 +61,11 @@ pub fn judge(argv: &[String], cwd: &Path) -> Judgement {
             Some("holds no command that can be read".to_owned()),
         ));
     }
-    Judgement::of(parts)
+    Judgement {
+        taken_off,
+        runs_untold,
+        ..Judgement::of(parts)
+    }
 }
 
 fn part(words: &[Word], text: String, label: Label, why: Option<String>) -> Part {
@@ -75,6 +82,8 @@ fn part(words: &[Word], text: String, label: Label, why: Option<String>) -> Part
         kind,
         words: said,
         why,
+        starts: None,
+        is_plain: false,
     }
 }
 
@@ -94,6 +103,10 @@ struct Setting {
     functions: Vec<String>,
     /// What the tolerant reader found dangerous with what stands around it.
     danger: Option<String>,
+    /// More may be fed to it than is told.
+    is_untold: bool,
+    /// What is fed to all of the text in which it stands.
+    outer: Option<Feed>,
 }
 
 impl Setting {
@@ -111,6 +124,8 @@ impl Setting {
             is_direct: false,
             functions: Vec::new(),
             danger: self.danger.clone(),
+            is_untold: self.is_untold,
+            outer: None,
         }
     }
 }
@@ -118,6 +133,9 @@ impl Setting {
 struct Judge<'l> {
     look: &'l Look<'l>,
     parts: Vec<Part>,
+    /// What goes into the judgement beside them.
+    taken_off: Vec<Vec<String>>,
+    runs_untold: bool,
 }
 
 impl Judge<'_> {
@@ -128,17 +146,30 @@ impl Judge<'_> {
         }
         let unwrapped = wrappers::unwrap(words).filter(|_| setting.depth < MAX_DEPTH);
         let Some(found) = unwrapped else {
-            if let (Feed::Text(text), Some(program)) = (feed, words.first())
-                && wrappers::is_shell(base_name(&program.text))
-                && setting.depth < MAX_DEPTH
-                && !words[1..].iter().any(|word| !word.text.starts_with('-'))
-            {
-                let inner = setting.behind(&Unwrapped::with_caveat("runs the text that is fed to it"));
-                return self.text(text, dialect_of(base_name(&program.text)), &inner);
+            self.put_in(words, setting);
+            if input::runs_input(words) {
+                self.runs_untold |= setting.is_untold || matches!(feed, Feed::Pipe(_));
+                if let (Feed::Text(text), Some(program)) = (feed, words.first())
+                    && setting.depth < MAX_DEPTH
+                {
+                    let name = base_name(&program.text);
+                    let inner = setting.behind(&Unwrapped::with_caveat("runs the text that is fed to it"));
+                    self.text(text, dialect_of(name), &inner);
+                    // The text is all that there is to a shell.
+                    if wrappers::is_shell(name) || name == "." || name == "source" {
+                        return self.take_off(words);
+                    }
+                }
             }
             return self.leaf(words, feed, setting);
         };
+        self.take_off(words);
         let mut inner = setting.behind(&found);
+        // What a pipe brings has no place in another text.
+        inner.outer = Some(match feed {
+            Feed::Pipe(_) => Feed::Pipe(Vec::new()),
+            _ => feed.clone(),
+        });
         if inner.caveat.is_none() && !words.first().is_some_and(|program| has_usual_place(&program.text)) {
             inner.caveat = Some("runs a program of its own in front".to_owned());
         }
@@ -150,7 +181,50 @@ impl Judge<'_> {
             match inside {
                 Inside::Command(command) => self.command(command, feed, &inner),
                 Inside::Text(text) => self.text(text, dialect_of(program), &inner),
-                Inside::Hidden => self.leaf(words, feed, &inner),
+                Inside::Hidden => {
+                    self.put_in(words, &inner);
+                    self.leaf(words, feed, &inner);
+                }
+            }
+        }
+    }
+
+    fn take_off(&mut self, words: &[Word]) {
+        if self.taken_off.len() <= MAX_PARTS {
+            let texts = words.iter().map(|word| word.text.clone());
+            self.taken_off.push(texts.collect());
+        }
+    }
+
+    /// What is put into the words of a shell, and run: what a process prints (`source <(echo x)`) or another command.
+    fn put_in(&mut self, words: &[Word], setting: &Setting) {
+        let program = words.first().map_or("", |program| base_name(&program.text));
+        if !wrappers::is_shell(program) && ![".", "eval", "source"].contains(&program) {
+            return;
+        }
+        let takes_text = |word: &Word| {
+            let option = word.text.strip_prefix('-');
+            option.is_some_and(|letters| !letters.starts_with('-') && letters.contains('c'))
+        };
+        let names_script = wrappers::is_shell(program) && !words.iter().any(takes_text);
+        for word in words.iter().skip(1).filter(|word| !word.known) {
+            let text = word.text.trim_matches('"');
+            let is_file = text.starts_with("<(");
+            // A file that only the run names is a script like another.
+            let is_script = !is_file && (names_script || wrappers::unwrap(words).is_none());
+            if is_script || !text.starts_with(['$', '`', '<']) {
+                continue;
+            }
+            let inner = text.get(2..).and_then(|inner| inner.strip_suffix(')'));
+            let script = inner
+                .filter(|_| is_file || text.starts_with("$("))
+                .and_then(Script::parse);
+            match script.and_then(|script| told_by(&script)) {
+                Some(text) if setting.depth < MAX_DEPTH => {
+                    let inner = setting.behind(&Unwrapped::with_caveat("runs the text that is fed to it"));
+                    self.text(&text, dialect_of(program), &inner);
+                }
+                _ => self.runs_untold = true,
             }
         }
     }
@@ -191,6 +265,8 @@ impl Judge<'_> {
             Ok(found) => {
                 part.kind = found.kind;
                 part.words = found.words.to_owned();
+                part.starts = found.starts.map(str::to_owned);
+                part.is_plain = found.is_plain;
             }
             Err(_) if part.kind == Kind::Other => {
                 let name = words.first().map(|word| base_name(&word.text)).unwrap_or_default();
@@ -207,10 +283,7 @@ impl Judge<'_> {
     fn reads(&self, words: &[Word], setting: &Setting) -> Result<reading::Found, String> {
         let name = words.first().and_then(Word::exact).unwrap_or_default();
         if setting.is_direct && setting.functions.iter().any(|function| function == name) {
-            return Ok(reading::Found {
-                kind: Kind::Other,
-                words: "calls a function of this text",
-            });
+            return Ok(reading::Found::new(Kind::Other, "calls a function of this text"));
         }
         if setting.adds_arguments && !reading::reads_anything(base_name(name)) {
             return Err(format!("gives {name} arguments that nobody sees"));
@@ -228,22 +301,31 @@ impl Judge<'_> {
             return self.parts.push(part(&[], text.to_owned(), Label::Dangerous, Some(why)));
         };
         let commands = script.commands();
-        let mut by_place: HashMap<usize, &Simple> = HashMap::new();
-        for simple in &commands {
+        let untold = untold_feeds(&script, &commands);
+        let mut by_place: HashMap<usize, usize> = HashMap::new();
+        for (at, simple) in commands.iter().enumerate() {
             if let Some(span) = simple.spans.first() {
-                by_place.insert(span.start, simple);
+                by_place.insert(span.start, at);
             }
         }
-        let reading =
-            strict::read(text, dialect).and_then(|reading| match agree(&reading, &commands) && !script.has_errors() {
+        // What is fed to none in it comes from what is fed to all of it.
+        let fed_by_outer = setting.outer.as_ref().is_some_and(|outer| *outer != Feed::Nothing);
+        let feed_at = |at: usize| match (feed_of(&commands[at], &commands), &setting.outer) {
+            (Feed::Nothing, Some(outer)) => outer.clone(),
+            (feed, _) => feed,
+        };
+        let reading = strict::read(text, dialect).and_then(|reading| {
+            match agree(&reading, &commands) && !script.has_errors() && !splits_otherwise(&reading) {
                 true => Ok(reading),
                 false => Err("can be read in two ways"),
-            });
-        let inner = |caveat: Option<String>, simple: Option<&Simple>, functions: Vec<String>| Setting {
+            }
+        });
+        let inner = |caveat: Option<String>, at: Option<usize>, functions: Vec<String>| Setting {
             caveat: setting.caveat.clone().or(caveat),
             is_direct: true,
             functions,
-            danger: simple.and_then(|simple| self.look.simple(simple, &commands)),
+            danger: at.and_then(|at| self.look.simple(&commands[at], &commands)),
+            is_untold: at.is_some_and(|at| untold[at]) || fed_by_outer && setting.is_untold,
             ..setting.clone()
         };
         match reading {
@@ -269,7 +351,7 @@ impl Judge<'_> {
                     .collect();
                 for (command, setting) in reading.commands.iter().zip(&settings) {
                     let simple = command.spans.first().and_then(|span| by_place.get(&span.start));
-                    let feed = simple.map_or(Feed::Nothing, |simple| feed_of(simple, &commands));
+                    let feed = simple.map_or(Feed::Nothing, |at| feed_at(*at));
                     self.command(&command.words, &feed, setting);
                 }
                 if reading.commands.is_empty() {
@@ -284,13 +366,12 @@ impl Judge<'_> {
                 }
             }
             Err(why) => {
-                let settings: Vec<Setting> = commands
-                    .iter()
-                    .map(|simple| inner(Some(format!("stands in text that {why}")), Some(simple), Vec::new()))
+                let settings: Vec<Setting> = (0..commands.len())
+                    .map(|at| inner(Some(format!("stands in text that {why}")), Some(at), Vec::new()))
                     .collect();
-                for (simple, setting) in commands.iter().zip(&settings) {
-                    if !simple.words.is_empty() {
-                        self.command(&simple.words, &feed_of(simple, &commands), setting);
+                for (at, setting) in settings.iter().enumerate() {
+                    if !commands[at].words.is_empty() {
+                        self.command(&commands[at].words, &feed_at(at), setting);
                     }
                 }
                 if !commands.iter().any(|simple| !simple.words.is_empty()) {
@@ -345,6 +426,20 @@ pub(super) fn agree(reading: &strict::Reading, commands: &[Simple]) -> bool {
     strict.sort_by_key(|spans| spans.first().map(|span| span.start));
     tolerant.sort_by_key(|spans| spans.first().map(|span| span.start));
     strict == tolerant
+}
+
+/// Whether a script sets at what words are split, which the strict reader does not follow.
+fn splits_otherwise(reading: &strict::Reading) -> bool {
+    let is_blank = |value: &str| value.chars().all(char::is_whitespace);
+    let mut set = reading.assignments.iter().filter(|(name, _)| name == "IFS");
+    set.any(|(_, value)| !value.exact().is_some_and(is_blank))
+}
+
+/// What a script of one command prints, if its words tell it.
+fn told_by(script: &Script<'_>) -> Option<String> {
+    let commands = script.commands();
+    let [_] = commands.as_slice() else { return None };
+    said(&commands[0], &commands)
 }
 
 /// The language that a program reads its text in.

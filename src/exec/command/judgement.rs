@@ -1,6 +1,7 @@
 //! What is said of a command: a label for the whole, and for each command in it what it is, what it does in words, and
 //! why it is not called safe.
 
+use crate::protocol::item::Confined;
 use serde::{Deserialize, Serialize};
 
 /// How far a command can be trusted by its text. Ordered from best to worst.
@@ -65,6 +66,12 @@ pub struct Part {
     pub words: String,
     /// Why it is dangerous or not called safe, in words that complete "it …"; none if it is safe.
     pub why: Option<String>,
+    /// What it may start though it only reads: programs that the folder names in which it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<String>,
+    /// Whether it only reads without walls, too: it loads no code and reaches nobody.
+    #[serde(skip)]
+    pub is_plain: bool,
 }
 
 /// What is said of a whole command.
@@ -73,13 +80,41 @@ pub struct Judgement {
     /// The worst of the labels of the parts.
     pub label: Label,
     pub parts: Vec<Part>,
+    /// What was taken off the parts: wrappers with all of their words, shells that run what is fed to them.
+    #[serde(skip)]
+    pub taken_off: Vec<Vec<String>>,
+    /// Whether a shell in it runs text that only the run can tell.
+    #[serde(skip)]
+    pub runs_untold: bool,
 }
 
 impl Judgement {
     /// Joins parts; none at all is not safe.
     pub(super) fn of(parts: Vec<Part>) -> Self {
-        let label = parts.iter().map(|part| part.label).max().unwrap_or(Label::NotSafe);
-        Self { label, parts }
+        Self {
+            label: parts.iter().map(|part| part.label).max().unwrap_or(Label::NotSafe),
+            parts,
+            taken_off: Vec::new(),
+            runs_untold: false,
+        }
+    }
+
+    /// The label where the command is so confined. What starts programs that its folder names only reads behind walls.
+    pub fn label_when(&self, confined: Confined) -> Label {
+        match confined {
+            Confined::Outside if self.label == Label::SafeReadonly && self.starts().is_some() => Label::NotSafe,
+            _ => self.label,
+        }
+    }
+
+    /// The first part that may start programs that its folder names, and what those are.
+    pub fn starts(&self) -> Option<(&Part, &str)> {
+        self.parts.iter().find_map(|part| Some((part, part.starts.as_deref()?)))
+    }
+
+    /// Whether each part of what only reads does so without walls, too.
+    pub fn is_plain(&self) -> bool {
+        self.label == Label::SafeReadonly && self.parts.iter().all(|part| part.is_plain)
     }
 
     /// Why it must be asked about, whatever was remembered; none if nothing in it is dangerous.

@@ -2,6 +2,8 @@
 
 use super::base_name;
 use super::judgement::Kind;
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
 /// Programs of one purpose each.
 #[rustfmt::skip]
@@ -102,11 +104,16 @@ pub(super) fn describe(argv: &[String]) -> (Kind, String) {
 /// Whether a program of this name is known.
 pub(super) fn is_known(name: &str) -> bool {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    PROGRAMS
-        .iter()
-        .any(|(_, names)| is_among(name, names) || is_among(bare, names))
-        || COMMANDS.iter().any(|(names, ..)| is_among(name, names))
+    let (programs, commands) = &*ALL;
+    programs.contains(name) || programs.contains(bare) || commands.contains(name)
 }
+
+/// All names, of the two tables: a command may have thousands of words, and each may be one.
+static ALL: LazyLock<(HashSet<&str>, HashSet<&str>)> = LazyLock::new(|| {
+    let programs = PROGRAMS.iter().flat_map(|(_, names)| names.split_ascii_whitespace());
+    let commands = COMMANDS.iter().flat_map(|(names, ..)| names.split_ascii_whitespace());
+    (programs.collect(), commands.collect())
+});
 
 fn is_among(name: &str, names: &str) -> bool {
     names.split_ascii_whitespace().any(|known| known == name)

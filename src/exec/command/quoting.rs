@@ -1,5 +1,7 @@
 //! A command as one line of shell text.
 
+use crate::shown;
+
 /// The argument list as one line that a shell would take for the same list. Control characters are written as escapes,
 /// so that nothing hides behind a line end.
 pub fn display(argv: &[String]) -> String {
@@ -15,10 +17,11 @@ pub(in crate::exec) fn quoted_plainly(argv: &[String]) -> String {
 
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
+    let hides = shown::hides(word);
+    if !word.is_empty() && !hides && word.chars().all(plain) {
         return word.to_owned();
     }
-    if !word.chars().any(hides) {
+    if !hides {
         return format!("'{}'", word.replace('\'', r"'\''"));
     }
     let mut text = "$'".to_owned();
@@ -31,8 +34,9 @@ fn quoted(word: &str) -> String {
                 text.push('\\');
                 text.push(c);
             }
-            c if hides(c) && c.is_ascii() => text.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c if hides(c) => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c if c.is_ascii_control() => text.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c if is_odd(c) && c > '\u{ffff}' => text.push_str(&format!("\\U{:08x}", u32::from(c))),
+            c if is_odd(c) => text.push_str(&format!("\\u{:04x}", u32::from(c))),
             c => text.push(c),
         }
     }
@@ -40,10 +44,9 @@ fn quoted(word: &str) -> String {
     text
 }
 
-/// Whether a character shows as nothing, or changes how others show: control characters and marks of direction.
-fn hides(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
+/// Whether a character is written as an escape in a word in which something hides.
+fn is_odd(c: char) -> bool {
+    !c.is_ascii() && (shown::is_hidden(c) || c.is_whitespace() || shown::is_mark(c))
 }
 
 #[cfg(test)]
@@ -64,6 +67,9 @@ mod tests {
             ("a'\\\n", r"$'a\'\\\n'"),
             ("\u{1b}[31m", r"$'\x1b[31m'"),
             ("x\u{202e}y", r"$'x\u202ey'"),
+            ("x\u{e0041}y\u{3164}", r"$'x\U000e0041y\u3164'"),
+            ("a\u{a0}b", r"$'a\u00a0b'"),
+            ("می\u{200c}خواهم", "'می\u{200c}خواهم'"),
             ("größe", "größe"),
         ] {
             assert_eq!(display(&[word.to_owned()]), expected);

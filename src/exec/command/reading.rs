@@ -4,6 +4,7 @@ mod awk;
 mod git;
 mod rules;
 mod sed;
+mod starting;
 
 use super::judgement::Kind;
 use super::table::{
@@ -11,13 +12,36 @@ use super::table::{
 };
 use super::word::Word;
 use super::{base_name, has_usual_place};
-use rules::{is_date, is_query, is_test, lists_archive, may_be_evaluated, sets_harmlessly, sets_options};
+pub(super) use starting::is_of_the_shell;
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use rules::{
+    is_date, is_plain, is_query, is_test, lists_archive, may_be_evaluated, sets_harmlessly, sets_options,
+    shows_certificate,
+};
 
 /// What a command that only reads does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub kind: Kind,
     pub words: &'static str,
+    /// What it may start that the folder names in which it runs.
+    pub starts: Option<&'static str>,
+    /// Whether it loads no code and reaches nobody, so that it only reads without walls, too.
+    pub is_plain: bool,
+}
+
+impl Found {
+    /// What starts nothing.
+    pub(super) fn new(kind: Kind, words: &'static str) -> Self {
+        Self {
+            kind,
+            words,
+            starts: None,
+            is_plain: true,
+        }
+    }
 }
 
 /// What a simple command does if it is known to read and print and do nothing else; otherwise why it is not, in words
@@ -26,6 +50,24 @@ pub(super) fn reads(words: &[Word]) -> Result<Found, String> {
     let Some((program, arguments)) = words.split_first() else {
         return Err("is empty".to_owned());
     };
+    let found = reads_by_words(program, arguments)?;
+    let name = base_name(&program.text);
+    let is_plain = starting::is_plain(name);
+    let names_an_address = |word: &Word| {
+        let is_url = word.text.contains("://") && !word.text.starts_with("s3://");
+        word.text.starts_with("/inet") || !is_plain && is_url
+    };
+    if name != "git" && arguments.iter().any(names_an_address) {
+        return Err("names an address that it may reach".to_owned());
+    }
+    Ok(Found {
+        starts: starting::starts(name, arguments),
+        is_plain,
+        ..found
+    })
+}
+
+fn reads_by_words(program: &Word, arguments: &[Word]) -> Result<Found, String> {
     let Some(path) = program.exact().filter(|path| !path.is_empty()) else {
         return Err("runs a program that only the run can tell".to_owned());
     };
@@ -36,10 +78,7 @@ pub(super) fn reads(words: &[Word]) -> Result<Found, String> {
     if let [only] = arguments
         && asks_version(name, only)
     {
-        return Ok(Found {
-            kind: Kind::Read,
-            words: "shows its version or help",
-        });
+        return Ok(Found::new(Kind::Read, "shows its version or help"));
     }
     if name == "git" {
         return git::reads(arguments);
@@ -48,10 +87,7 @@ pub(super) fn reads(words: &[Word]) -> Result<Found, String> {
     for row in READERS.iter().filter(|row| is_among(name, row.names)) {
         match by_row(row, arguments) {
             Ok(()) => {
-                return Ok(Found {
-                    kind: row.kind,
-                    words: row.words,
-                });
+                return Ok(Found::new(row.kind, row.words));
             }
             Err(reason) => why = Some(reason),
         }
@@ -68,10 +104,7 @@ pub(super) fn reads(words: &[Word]) -> Result<Found, String> {
             .as_ref()
             .is_some_and(|texts| forms.iter().any(|form| has_form(texts, form)))
         {
-            return Ok(Found {
-                kind: Kind::Read,
-                words,
-            });
+            return Ok(Found::new(Kind::Read, words));
         }
     }
     Err(why.unwrap_or_else(|| format!("runs {name}, which is not known to only read")))
@@ -98,15 +131,17 @@ pub(super) fn reads_anything(name: &str) -> bool {
 /// What a program does when it only reads.
 pub(super) fn usually(name: &str) -> Option<Found> {
     let row = READERS.iter().find(|row| is_among(name, row.names))?;
-    Some(Found {
-        kind: row.kind,
-        words: row.words,
-    })
+    Some(Found::new(row.kind, row.words))
 }
 
 /// Whether a program of this name is in the tables.
 pub(super) fn is_known(name: &str) -> bool {
-    READERS.iter().any(|row| is_among(name, row.names)) || TOOLS.iter().any(|tool| is_among(name, tool.names))
+    static ALL: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+        let readers = READERS.iter().map(|row| row.names);
+        let names = readers.chain(TOOLS.iter().map(|tool| tool.names));
+        names.flat_map(str::split_ascii_whitespace).collect()
+    });
+    ALL.contains(name)
 }
 
 fn is_among(name: &str, names: &str) -> bool {
@@ -140,12 +175,20 @@ fn by_row(row: &Row, arguments: &[Word]) -> Result<(), String> {
         ),
         Rule::Awk => awk::reads(arguments),
         Rule::Sed => sed::reads(arguments),
+        Rule::Certificate => refused(
+            shows_certificate(arguments),
+            "has an argument that is not known to only show a certificate",
+        ),
         Rule::Date => refused(is_date(arguments), "may set the clock"),
         Rule::Env => refused(
             arguments
                 .iter()
                 .all(|word| matches!(word.exact(), Some("-0" | "--null"))),
             "runs a program",
+        ),
+        Rule::Plain => refused(
+            arguments.iter().all(is_plain),
+            "has an argument that a shell may take for more than a text",
         ),
         Rule::Printf => refused(
             arguments
@@ -316,7 +359,7 @@ fn by_tool(tool: &Tool, arguments: &[Word]) -> Result<Found, String> {
         Some("systemctl" | "launchctl") => "shows services",
         _ => "shows facts, changes nothing",
     };
-    Ok(Found { kind, words })
+    Ok(Found::new(kind, words))
 }
 
 /// Whether arguments are of a form: these words and no other, or, with `*`, any after them, with `+` some that are no

@@ -1,6 +1,7 @@
 //! Shell text, read with the grammar of bash: its simple commands with their words unquoted, what is fed to them and
 //! where they write.
 
+mod pieces;
 mod walk;
 
 use super::word::{Word, decoded, expand_braces, unescaped, unescaped_in_quotes};
@@ -40,6 +41,16 @@ pub(super) struct Simple {
     pub writes: Vec<Word>,
     /// Programs in substitutions among its words.
     pub substituted: Vec<String>,
+    /// What comes in may be more than its text says, or come more than once.
+    pub is_untold: bool,
+}
+
+/// A redirection to or from a file.
+struct Redirection<'s, 'n> {
+    operator: &'s str,
+    target: Option<Node<'n>>,
+    /// Words of the command, which the grammar takes for more targets.
+    behind: Vec<Node<'n>>,
 }
 
 pub(super) struct Script<'t> {
@@ -66,17 +77,94 @@ impl<'t> Script<'t> {
 
     /// Files that are written by redirections, also of loops and of no command at all.
     pub(super) fn writes(&self) -> Vec<Word> {
+        self.redirected('>')
+    }
+
+    /// Files that are read by redirections.
+    pub(super) fn reads(&self) -> Vec<Word> {
+        self.redirected('<')
+    }
+
+    fn redirected(&self, sign: char) -> Vec<Word> {
         let nothing = HashMap::new();
-        let mut writes = Vec::new();
+        let mut files = Vec::new();
         each(self.tree.root_node(), &mut |node| {
-            if node.kind() == "file_redirect"
-                && self.source(node).contains('>')
-                && let Some(target) = node.child_by_field_name("destination")
-            {
-                writes.extend(self.read(target, &nothing));
+            if node.kind() == "file_redirect" {
+                let redirection = self.redirection(node);
+                let target = redirection.target.filter(|_| redirection.operator.contains(sign));
+                files.extend(target.map(|target| self.read(target, &nothing)).unwrap_or_default());
             }
         });
-        writes
+        files
+    }
+
+    /// Whether it has a part of one of these kinds.
+    pub(super) fn has(&self, kinds: &[&str]) -> bool {
+        let mut found = false;
+        each(self.tree.root_node(), &mut |node| found |= kinds.contains(&node.kind()));
+        found
+    }
+
+    /// A redirection, taken apart.
+    fn redirection<'n>(&self, node: Node<'n>) -> Redirection<'_, 'n> {
+        let mut cursor = node.walk();
+        let mut words: Vec<Node<'n>> = node.children_by_field_name("destination", &mut cursor).collect();
+        let end = words.first().map_or(node.end_byte(), |word| word.start_byte());
+        let operator = self.text.get(node.start_byte()..end).unwrap_or_default();
+        // `>&-` leads nowhere.
+        let closes = operator.trim_end().ends_with('-');
+        let target = (!closes && !words.is_empty()).then(|| words.remove(0));
+        Redirection {
+            operator,
+            target,
+            behind: words,
+        }
+    }
+
+    /// Whether a node is the name of a descriptor in front of a redirection, which is no word: `{fd}>x`.
+    fn is_descriptor(&self, node: Node<'_>) -> bool {
+        let source = self.source(node);
+        let name = source.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_[]".contains(c));
+        let behind = self.text.get(node.end_byte()..).unwrap_or_default();
+        let redirects = behind.starts_with(['<', '>']) && !behind[1..].starts_with('(');
+        redirects && name.is_some_and(is_name)
+    }
+
+    /// Whether the grammar may take commands for something else: where it errs, what it does not know, and where it does not end
+    /// a here-document as a shell does.
+    pub(super) fn is_doubtful(&self) -> bool {
+        let mut is_doubtful = self.has_errors() || self.text.contains("coproc");
+        if self.text.contains("<<") {
+            each(self.tree.root_node(), &mut |node| {
+                is_doubtful |= node.kind() == "heredoc_redirect" && !self.ends_as_in_a_shell(node);
+            });
+        }
+        is_doubtful
+    }
+
+    /// Whether a here-document has a plain end, alone on its line and for the first time.
+    fn ends_as_in_a_shell(&self, heredoc: Node<'_>) -> bool {
+        let mut cursor = heredoc.walk();
+        let children: Vec<_> = heredoc.named_children(&mut cursor).collect();
+        let of = |kind: &str| children.iter().find(|child| child.kind() == kind);
+        let (Some(start), Some(body), Some(end)) = (of("heredoc_start"), of("heredoc_body"), of("heredoc_end")) else {
+            return false;
+        };
+        let start = self.source(*start);
+        let without = |quote: char| start.strip_prefix(quote)?.strip_suffix(quote);
+        let word = without('\'').or_else(|| without('"')).unwrap_or(start);
+        let is_plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+        let may_be_indented = self.source(heredoc).starts_with("<<-");
+        let is_end = |line: &str| match may_be_indented {
+            true => line.trim_start_matches('\t') == word,
+            false => line == word,
+        };
+        let before = self.text.get(..end.start_byte()).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let last = self.text.get(line_start..).unwrap_or_default();
+        let body = self.text.get(body.start_byte()..line_start).unwrap_or_default();
+        is_plain && is_end(last.split('\n').next().unwrap_or_default()) && !body.split('\n').any(is_end)
     }
 
     /// Whether the grammar does not know all of it.
@@ -168,6 +256,19 @@ impl<'t> Script<'t> {
             return expanded.iter().map(|text| Word::literal(text)).collect();
         }
         if piece.split {
+            // It is split at other characters, too, if they do not stand in the text itself.
+            let ends = variables.get("IFS").map_or("", String::as_str);
+            if piece.text.contains(|c: char| !c.is_whitespace() && ends.contains(c)) {
+                let inner = node
+                    .named_child(0)
+                    .filter(|_| node.kind() == "command_name")
+                    .unwrap_or(node);
+                if !matches!(inner.kind(), "simple_expansion" | "expansion") {
+                    return vec![Word::unknown(self.source(node))];
+                }
+                let words = piece.text.split(|c: char| ends.contains(c));
+                return words.filter(|word| !word.is_empty()).map(Word::literal).collect();
+            }
             return piece.text.split_ascii_whitespace().map(Word::literal).collect();
         }
         vec![Word {
@@ -326,8 +427,71 @@ mod tests {
             ("cat > $(rm x)", vec![vec!["rm", "x"], vec!["cat"]]),
             ("A=1 rm x 2>/dev/null", vec![vec!["rm", "x"]]),
             ("while rm x; do :; done", vec![vec!["rm", "x"], vec![":"]]),
+            ("IFS=,; R=rm,x; $R", vec![vec!["rm", "x"]]),
+            ("IFS=,; R=m,x; r$R", vec![vec!["r$R"]]),
+            ("rm {fd}>x y", vec![vec!["rm", "y"]]),
+            ("rm {a}>x {b}<y {c}>&2 w", vec![vec!["rm", "w"]]),
+            ("rm {a}<<<z w", vec![vec!["rm", "w"]]),
+            ("rm {fd}<<E y\nE", vec![vec!["rm", "y"]]),
+            ("rm {fd} >x {y}", vec![vec!["rm", "{fd}", "{y}"]]),
+            (
+                "coproc X { {rm,x}; }",
+                vec![vec!["X", "{ {", "rm,x}"], vec![], vec!["rm", "x"]],
+            ),
         ] {
             assert_eq!(texts(script), expected, "{script}");
+        }
+    }
+
+    /// The grammar takes words behind a redirection for more targets of it.
+    #[test]
+    fn words_behind_a_redirection_are_the_commands() {
+        for words in [
+            &["git", "push", "--force", "origin"][..],
+            &["rm", "-rf", "x"],
+            &["dd", "if=/dev/zero", "of=/dev/sda"],
+            &["bash", "t.sh"],
+            &["git", "-C", "sub", "push"],
+        ] {
+            for redirection in [
+                "2>/dev/null",
+                "2> log",
+                "&>x",
+                ">&2",
+                ">|x",
+                "<x",
+                "<<<x",
+                ">x 2>&1",
+                ">x <y",
+            ] {
+                for at in 0..=words.len() {
+                    let (front, behind) = words.split_at(at);
+                    let text = [front.join(" "), redirection.to_owned(), behind.join(" ")].join(" ");
+                    let text = text.trim();
+                    for (around, before) in [("", 0), ("! ", 0), ("ls | ", 1), ("ls && ", 1)] {
+                        let found = texts(&format!("{around}{text}"));
+                        assert_eq!(found[before..], [words], "{around}{text}");
+                    }
+                }
+            }
+        }
+        for (script, expected, writes) in [
+            ("rm >a x >b y", vec![vec!["rm", "x", "y"]], vec!["a", "b"]),
+            ("rm >&- x", vec![vec!["rm", "x"]], vec![]),
+            ("a <<E b\nE", vec![vec!["a", "b"]], vec![]),
+            ("a <<E 2>w b\nE", vec![vec!["a", "b"]], vec!["w"]),
+            ("a && b >w c", vec![vec!["a"], vec!["b", "c"]], vec!["w"]),
+            ("{ a; } >w b", vec![vec!["a"], vec!["b"]], vec!["w"]),
+            (
+                "bash 2>w -c \"$(b)\"",
+                vec![vec!["b"], vec!["bash", "-c", "\"$(b)\""]],
+                vec!["w"],
+            ),
+        ] {
+            assert_eq!(texts(script), expected, "{script}");
+            let script = Script::parse(script).expect("parses");
+            let found: Vec<String> = script.writes().into_iter().map(|word| word.text).collect();
+            assert_eq!(found, writes);
         }
     }
 

@@ -102,13 +102,18 @@ pub(super) fn read(text: &str, dialect: Dialect) -> Result<Reading, Refusal> {
 }
 
 /// The commands of a text that is nothing but plain words, quoted or not, joined by `&&`, `||`, `;`, `|` and line ends.
-pub(super) fn plain_commands(text: &str) -> Option<Vec<Vec<String>>> {
+pub(super) fn plain_words(text: &str) -> Option<Vec<Vec<Word>>> {
     let reading = read(text, Dialect::Plain).ok()?;
     if reading.is_composed || reading.commands.is_empty() {
         return None;
     }
-    let texts = |command: Command| command.words.into_iter().map(|word| word.text).collect();
-    Some(reading.commands.into_iter().map(texts).collect())
+    Some(reading.commands.into_iter().map(|command| command.words).collect())
+}
+
+/// The same, each as an argument list.
+pub(super) fn plain_commands(text: &str) -> Option<Vec<Vec<String>>> {
+    let texts = |words: Vec<Word>| words.into_iter().map(|word| word.text).collect();
+    Some(plain_words(text)?.into_iter().map(texts).collect())
 }
 
 struct Reader<'t> {

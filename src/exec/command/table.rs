@@ -30,8 +30,11 @@ pub(super) enum Rule {
     /// At most this many operands: the next one would be written.
     Operands(usize),
     Awk,
+    Certificate,
     Date,
     Env,
+    /// Options of letters and numbers, and nothing that has a meaning to a shell.
+    Plain,
     Printf,
     /// Sets variables named by its arguments.
     Sets,
@@ -72,7 +75,9 @@ use Kind::{List, Other, Read, Search};
 #[rustfmt::skip]
 pub(super) const READERS: &[Row] = &[
     // Text of files.
-    row("cat head tac nl cut fold fmt rev paste join expand unexpand pr zcat bzcat xzcat zstdcat lz4cat", Read, "", "", "reads files"),
+    row("cat head tac nl cut fold fmt rev paste join expand unexpand pr", Read, "", "", "reads files"),
+    // Others that unpack (zstdcat, lz4cat) write and delete files by their options, in many spellings.
+    ruled("zcat bzcat xzcat", Read, "", Rule::Only("-f --force"), "reads files"),
     row("tail", Read, "", "", "reads the end of files"),
     row("bat batcat", Read, "cache --lessopen --pager --config-file --generate-config-file --diagnostic --acknowledgements", "", "reads files"),
     row("od hexdump hd strings", Read, "", "", "reads bytes of files"),
@@ -98,9 +103,12 @@ pub(super) const READERS: &[Row] = &[
     row("expr factor", Read, "", "", "computes"),
     row("tokei scc", Read, "-o --out --format-multi", "", "counts lines of code"),
     ruled("cloc", Read, "", Rule::Only("--by-file --by-file-by-lang --json --csv --md --yaml --xml --quiet --vcs=git --vcs=svn --vcs=auto --exclude-dir= --include-lang= --exclude-lang= --include-ext= --exclude-ext= --timeout= --hide-rate"), "counts lines of code"),
+    ruled("openssl", Read, "", Rule::Certificate, "shows a certificate"),
     row("pdfinfo", Read, "", "", "shows facts about files"),
     // Finding.
-    row("grep egrep fgrep zgrep zegrep zfgrep bzgrep xzgrep pcregrep", Search, "", "", "searches text"),
+    // Scripts that put their arguments into the text of a shell.
+    ruled("zgrep zegrep zfgrep bzgrep xzgrep", Search, "", Rule::Plain, "searches text"),
+    row("grep egrep fgrep pcregrep", Search, "", "", "searches text"),
     row("rg", Search, "-z --search-zip --pre --hostname-bin", "ABCEMdefgjmrtT", "searches text"),
     row("ag", Search, "--pager", "", "searches text"),
     row("ack", Search, "--pager --output --ackrc --env --create-ackrc", "", "searches text"),
@@ -114,7 +122,7 @@ pub(super) const READERS: &[Row] = &[
     row("du", List, "", "", "shows how large files are"),
     row("df", List, "", "", "shows how full disks are"),
     row("stat", Read, "", "", "shows facts about files"),
-    row("file", Read, "-C --compile -z --uncompress -Z", "mFfPe", "tells kinds of files"),
+    row("file", Read, "-C --compile -z --uncompress --uncompress-noreport -Z", "mFfPe", "tells kinds of files"),
     row("shellcheck", Read, "", "", "checks shell text"),
     row("basename dirname realpath readlink pwd pathchk", Read, "", "", "works out a path"),
     row("lsattr getfacl getfattr namei", Read, "", "", "shows facts about files"),
@@ -125,8 +133,9 @@ pub(super) const READERS: &[Row] = &[
     row("uname arch nproc lscpu lsblk lsusb lsmod lsns uptime free vmstat iostat mpstat getconf", Read, "", "", "shows facts about the machine"),
     row("lspci", Read, "-q -Q -A -O -H", "", "lists devices"),
     row("locale", Read, "", "", "shows the locale"),
-    row("whoami id groups who w users last tty logname getent", Read, "", "", "shows users"),
-    row("ps pgrep pidof pstree pmap", Read, "", "", "lists processes"),
+    row("whoami id groups who w users last tty logname", Read, "", "", "shows users"),
+    row("ps pgrep pidof pstree", Read, "", "", "lists processes"),
+    ruled("pmap", Read, "", Rule::Only("-x -X -XX -d -q -p"), "lists processes"),
     row("netstat", Read, "", "", "lists connections"),
     row("ss", Read, "-K --kill -D --diag", "fF", "lists connections"),
     row("lsof", Read, "-D*", "", "lists open files"),
@@ -182,14 +191,16 @@ pub(super) const TOOLS: &[Tool] = &[
     tool("poetry", "", "show,check,env info,env list,config --list,about,search", ""),
     tool("gem", "", "list,info,search,which,environment,env,contents,dependency,specification", ""),
     tool("go", "", "env", "-w -u -C*"),
-    tool("go", "", "list,version,vet,doc,help", "-toolexec* --toolexec* -vettool* --vettool* -exec* --exec* -overlay* --overlay* -modfile* --modfile* -mod --mod -mod=mod -gcflags* --gcflags* -ldflags* --ldflags* -asmflags* --asmflags* -gccgoflags* --gccgoflags* -compiler* --compiler* -pkgdir* --pkgdir* -o* -fix* --fix* -http* -C*"),
+    tool("go", "", "list,version,doc,help", "-export* --export* -compiled* --compiled* -toolexec* --toolexec* -exec* --exec* -overlay* --overlay* -modfile* --modfile* -mod --mod -mod=mod -gcflags* --gcflags* -ldflags* --ldflags* -asmflags* --asmflags* -gccgoflags* --gccgoflags* -compiler* --compiler* -pkgdir* --pkgdir* -o* -fix* --fix* -http* -C*"),
     tool("gh", "-R= --repo=", "pr view,pr list,pr diff,pr checks,pr status,issue view,issue list,issue status,run list,run view,release list,release view,repo view,repo list,workflow list,workflow view,auth status,search issues,search prs,search repos,search code,label list,gist list,gist view,status,--version", "-w --web"),
     tool("glab", "-R= --repo=", "mr view,mr list,mr diff,issue view,issue list,ci list,ci status,release list,release view,repo view", "-w --web"),
     // `-f` and `-c` have a value with some of the commands only.
     Tool { names: "kubectl oc", before: "-n= --namespace= --context=", commands: "get,describe,logs,top,version,api-resources,api-versions,cluster-info,explain,config view,config get-contexts,config current-context,rollout status,rollout history,auth can-i", barred: "--raw --kubeconfig! --kuberc! --output-directory! --server! -s --profile! --profile-output! --cache-dir! --log-file! --log-dir!", valued: "onlLk" },
     tool("helm", "-n= --namespace=", "list,ls,status,history,get all,get values,get manifest,get notes,show chart,show values,version,env,search repo,search hub", "--post-renderer --kubeconfig"),
     tool("docker podman", "--context=", "ps,images,logs,inspect,version,info,top,port,stats,diff,history,search,events,image ls,image inspect,image history,container ls,container inspect,container logs,container top,volume ls,volume inspect,network ls,network inspect,system df,system info,compose ps,compose logs,compose config,compose images,compose ls,compose version,context ls,context show", "-o --output -H --host"),
-    tool("systemctl", "--user --no-pager", "status,show,is-active,is-enabled,is-failed,is-system-running,list-units,list-unit-files,list-timers,list-sockets,list-dependencies,list-jobs,cat,get-default,show-environment,--failed", "-H --host -M --machine"),
+    tool("systemctl", "--user --no-pager --failed", "status,show,is-active,is-enabled,is-failed,is-system-running,list-units,list-unit-files,list-timers,list-sockets,list-dependencies,list-jobs,cat,get-default,show-environment", "-H --host -M --machine"),
+    // Names of hosts are asked of others.
+    tool("getent", "", "passwd,group,services,protocols,rpc", ""),
     tool("launchctl", "", "list,print", ""),
     tool("apt", "", "list,show,search,policy,depends,rdepends,showsrc", "-o --option -c --config-file"),
     tool("apt-cache", "", "show,search,policy,depends,rdepends,showpkg,pkgnames,madison,stats", "-o --option -c --config-file -p --pkg-cache -s --src-cache -g --generate"),
@@ -203,11 +214,11 @@ pub(super) const TOOLS: &[Tool] = &[
     tool("aws", "--profile= --region= --output=", "s3 ls,sts get-caller-identity,ec2 describe-instances,ec2 describe-images,ec2 describe-vpcs,ec2 describe-security-groups,ec2 describe-subnets,ec2 describe-regions,ec2 describe-volumes,iam list-users,iam list-roles,iam get-role,iam get-user,lambda list-functions,lambda get-function-configuration,logs describe-log-groups,logs describe-log-streams,logs filter-log-events,cloudformation describe-stacks,cloudformation list-stacks,ecs list-clusters,ecs describe-services,eks list-clusters,eks describe-cluster,rds describe-db-instances,dynamodb list-tables,dynamodb describe-table,s3api list-buckets,s3api list-objects-v2,s3api head-object,sqs list-queues,sns list-topics,configure list", "--endpoint-url --cli-input-json --cli-input-yaml --ca-bundle --generate-cli-skeleton"),
     tool("gcloud", "--project=", "config list,config get-value,auth list,projects list,compute instances list,compute zones list,container clusters list,info,version", ""),
     tool("az", "", "account show,account list,vm list,group list,group show,version", ""),
-    tool("swift", "", "--version,package describe,package show-dependencies,package dump-package", "--disable-sandbox --package-path"),
-    tool("dotnet", "", "--info,--version,--list-sdks,--list-runtimes,list package,list reference", ""),
+    // Its commands on packages run the package's own description.
+    tool("swift", "", "--version", ""),
+    tool("dotnet", "", "--info,--version,--list-sdks,--list-runtimes", ""),
     tool("conda mamba", "", "list,info,env list,search,config --show", ""),
     tool("flatpak snap", "", "list,info,search", ""),
-    tool("openssl", "", "x509 -noout,x509 -in,x509 -text,s_client -help", "-out! --out! -engine* --engine* -provider* --provider* -CA* --CA* -signkey! --signkey! -req --req! -x509toreq --x509toreq! -writerand! --writerand!"),
     tool("asdf mise", "", "list,current,where,which,ls", ""),
     tool("hg", "", "status,log,diff,annotate,branches,tags,heads,parents,summary,identify,manifest,cat,files,root,paths", "--config -o --output --tool -R --repository --cwd --debugger"),
     tool("svn", "", "status,log,info,list,ls,cat,blame,diff,propget,proplist", "--diff-cmd --config-option --config-dir --diff3-cmd"),
@@ -261,7 +272,7 @@ pub(super) const FORMS: &[(&str, &[&str], &str)] = &[
     ("pkg-config", &["--list-all", "--modversion +", "--cflags +", "--libs +", "--cflags --libs +", "--libs --cflags +", "--exists +", "--version"], "shows facts about a library"),
     ("code", &["--version", "--list-extensions"], "shows facts about the editor"),
     ("curl", &["--version", "-V"], "shows its version"),
-    ("openssl", &["version", "version -a"], "shows its version"),
+    ("openssl", &["version", "version -a", "s_client -help"], "shows its version"),
     ("sqlite3", &["--version", "-version"], "shows its version"),
     ("ssh-add", &["-l", "-L"], "lists keys"),
     ("command", &["-v *", "-V *"], "finds a program"),

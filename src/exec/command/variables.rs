@@ -22,7 +22,6 @@ const LOOKS: &[&str] = &[
     "LINES",
     "LS_COLORS",
     "NO_COLOR",
-    "POSIXLY_CORRECT",
     "RUST_BACKTRACE",
     "TERM",
     "TZ",
@@ -56,7 +55,40 @@ const ACTED_UPON: &[&str] = &[
     "status",
     "watch",
     "zsh_eval_context",
+    "aliases",
+    "chpwd_functions",
+    "commands",
+    "functions",
+    "galiases",
+    "gopher_proxy",
+    "nullcmd",
+    "periodic_functions",
+    "precmd_functions",
+    "preexec_functions",
+    "prompt2",
+    "prompt3",
+    "prompt4",
+    "rprompt",
+    "rsync_proxy",
+    "saliases",
+    "socks_proxy",
+    "wais_proxy",
+    "zshaddhistory_functions",
+    "zshexit_functions",
     "argv",
+    "builtins",
+    "dis_aliases",
+    "dis_builtins",
+    "dis_functions",
+    "dis_galiases",
+    "dis_reswords",
+    "dis_saliases",
+    "mapfile",
+    "modules",
+    "nameddirs",
+    "options",
+    "parameters",
+    "userdirs",
     "home",
     "shell",
     "term",
@@ -86,8 +118,23 @@ pub(super) fn is_harmless(name: &str) -> bool {
 pub(super) fn is_harmless_value(name: &str, value: Option<&str>) -> bool {
     match name {
         "PAGER" | "GIT_PAGER" | "MANPAGER" => matches!(value, Some("cat" | "")),
+        // Names of files that programs and the C library look for: catalogs of messages, whose texts are formats, descriptions of
+        // terminals, tables of time zones.
+        "LANG" | "LANGUAGE" | "TERM" => value.is_some_and(|value| is_made_of(value, "_.@:+-")),
+        _ if name.starts_with("LC_") => is_harmless(name) && value.is_some_and(|value| is_made_of(value, "_.@+-")),
+        "TZ" => value.is_some_and(|value| {
+            let is_part = |part: &str| part != ".." && is_made_of(part, "_.+-,<>:");
+            !value.starts_with([':', '/']) && value.split('/').all(is_part)
+        }),
         _ => is_harmless(name),
     }
+}
+
+/// Whether a value holds letters, digits and these signs only.
+fn is_made_of(value: &str, signs: &str) -> bool {
+    value
+        .chars()
+        .all(|char| char.is_ascii_alphanumeric() || signs.contains(char))
 }
 
 /// Variables by which another program, library or configuration gets run: what it is in words.
@@ -115,6 +162,35 @@ pub(super) fn runs_by(name: &str) -> Option<&'static str> {
         | "GIT_ASKPASS"
         | "SSH_ASKPASS"
         | "GIT_SEQUENCE_EDITOR" => "names a program that is run",
+        "NODE_OPTIONS" | "NODE_PATH" | "RUBYOPT" | "RUBYLIB" | "JAVA_TOOL_OPTIONS" | "_JAVA_OPTIONS"
+        | "JDK_JAVA_OPTIONS" | "CLASSPATH" | "MAVEN_OPTS" | "GRADLE_OPTS" | "LUA_INIT" | "LUA_PATH" | "LUA_CPATH"
+        | "PHPRC" | "PHP_INI_SCAN_DIR" => "loads code of its choice into the program",
+        _ if ["PYTHON", "PERL5", "LUA_INIT_"]
+            .iter()
+            .any(|begin| name.starts_with(begin)) =>
+        {
+            "loads code of its choice into the program"
+        }
+        "RUSTC"
+        | "RUSTC_WRAPPER"
+        | "RUSTC_WORKSPACE_WRAPPER"
+        | "RUSTDOC"
+        | "RUSTFLAGS"
+        | "RUSTUP_TOOLCHAIN"
+        | "GOFLAGS"
+        | "GOENV"
+        | "CC"
+        | "CXX"
+        | "LD"
+        | "AR"
+        | "MAKEFLAGS"
+        | "MAKEFILES"
+        | "GNUMAKEFLAGS" => "changes what builds run",
+        _ if name.starts_with("CARGO_") => "changes what builds run",
+        _ if name.to_ascii_lowercase().starts_with("npm_config_") => "configures npm, which can run programs",
+        "GIT_DIR" | "GIT_COMMON_DIR" | "GIT_WORK_TREE" | "GIT_EXEC_PATH" | "GIT_TEMPLATE_DIR" | "GIT_ATTR_SOURCE" => {
+            "leads git to other settings, hooks or programs"
+        }
         _ if name.starts_with("GIT_CONFIG") => "configures git, which can run programs",
         _ => return None,
     })
@@ -146,6 +222,39 @@ mod tests {
             "LESSOPEN",
         ] {
             assert!(!is_harmless(name), "{name}");
+        }
+        for name in ["dis_functions", "nameddirs", "options", "userdirs"] {
+            assert!(!is_harmless(name), "{name}");
+        }
+        for (name, value, expected) in [
+            ("LANG", "C.UTF-8", true),
+            ("LANG", "", true),
+            ("LANGUAGE", "de_DE@euro:en", true),
+            ("LANGUAGE", "../../../tmp/x", false),
+            ("LC_ALL", "/tmp/x", false),
+            ("LC_ALL", "en_US.UTF-8", true),
+            ("TERM", "xterm-256color", true),
+            ("TERM", "x/../../tmp/x", false),
+            ("TZ", "Europe/Berlin", true),
+            ("TZ", "EST5EDT,M3.2.0,M11.1.0", true),
+            ("TZ", "../../tmp/x", false),
+            ("TZ", "/tmp/x", false),
+            ("TZ", ":/tmp/x", false),
+            ("NO_COLOR", "/x", true),
+        ] {
+            assert_eq!(is_harmless_value(name, Some(value)), expected, "{name}={value}");
+        }
+        assert!(!is_harmless_value("LANGUAGE", None) && is_harmless_value("dir", None));
+        for name in [
+            "NODE_OPTIONS",
+            "PYTHONSTARTUP",
+            "PERL5LIB",
+            "CARGO_HOME",
+            "npm_config_prefix",
+            "GIT_DIR",
+            "MAKEFLAGS",
+        ] {
+            assert!(runs_by(name).is_some() && !is_harmless(name), "{name}");
         }
         assert!(is_harmless_value("GIT_PAGER", Some("cat")) && !is_harmless_value("GIT_PAGER", Some("sh")));
     }

@@ -124,14 +124,41 @@ fn digits_from(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, radix: u32,
 const MAX_BRACES: usize = 6;
 const MAX_WORDS: usize = 64;
 
-/// `a{b,c}d` to `abd acd`. Sequences (`{1..3}`) stay as they are.
+/// So many braces that are no choice are passed over.
+const MAX_PLAIN: usize = 64;
+
+/// `a{b,c}d` to `abd acd`, `{1..3}` to `1 2 3`.
 pub(super) fn expand_braces(text: &str, depth: usize) -> Vec<String> {
-    let whole = || vec![text.to_owned()];
-    let Some(open) = text.find('{').filter(|_| depth < MAX_BRACES) else {
-        return whole();
+    let choice = first_choice(text).filter(|_| depth < MAX_BRACES);
+    let Some((open, close, choices)) = choice else {
+        return vec![text.to_owned()];
     };
+    let mut words = Vec::new();
+    for choice in choices {
+        let word = format!("{}{choice}{}", &text[..open], &text[close + 1..]);
+        words.extend(expand_braces(&word, depth + 1));
+        words.truncate(MAX_WORDS);
+    }
+    words
+}
+
+/// Whether these are all the words that braces make, as far as they are followed.
+pub(super) fn is_expanded(words: &[String]) -> bool {
+    words.len() < MAX_WORDS && !words.iter().any(|word| first_choice(word).is_some())
+}
+
+/// The first braces that a shell expands: where they begin and end, and what they stand for.
+fn first_choice(text: &str) -> Option<(usize, usize, Vec<String>)> {
+    let opens = text.match_indices('{').map(|(at, _)| at);
+    opens.take(MAX_PLAIN).find_map(|open| {
+        let (close, choices) = choices(text, open)?;
+        Some((open, close, choices))
+    })
+}
+
+fn choices(text: &str, open: usize) -> Option<(usize, Vec<String>)> {
     let (mut level, mut cuts, mut close) = (0usize, vec![open + 1], None);
-    for (at, c) in text.char_indices().skip_while(|(at, _)| *at < open) {
+    for (at, c) in text[open..].char_indices().map(|(at, c)| (open + at, c)) {
         match c {
             '{' => level += 1,
             ',' if level == 1 => cuts.push(at + 1),
@@ -145,17 +172,45 @@ pub(super) fn expand_braces(text: &str, depth: usize) -> Vec<String> {
             _ => {}
         }
     }
-    let Some(close) = close.filter(|_| cuts.len() > 1) else {
-        return whole();
-    };
-    cuts.push(close + 1);
-    let mut words = Vec::new();
-    for pair in cuts.windows(2) {
-        let choice = format!("{}{}{}", &text[..open], &text[pair[0]..pair[1] - 1], &text[close + 1..]);
-        words.extend(expand_braces(&choice, depth + 1));
-        words.truncate(MAX_WORDS);
+    let close = close?;
+    if cuts.len() == 1 {
+        return Some((close, sequence(&text[open + 1..close])?));
     }
-    words
+    cuts.push(close + 1);
+    let choices = cuts.windows(2).take(MAX_WORDS);
+    Some((
+        close,
+        choices.map(|pair| text[pair[0]..pair[1] - 1].to_owned()).collect(),
+    ))
+}
+
+/// `a..e` and `1..9..2`.
+fn sequence(text: &str) -> Option<Vec<String>> {
+    let parts: Vec<&str> = text.split("..").collect();
+    let (first, last, step) = match parts.as_slice() {
+        [first, last] => (*first, *last, 1),
+        [first, last, step] => (*first, *last, step.parse::<i64>().ok()?.unsigned_abs().max(1)),
+        _ => return None,
+    };
+    let letter = |text: &str| text.parse::<char>().ok().filter(char::is_ascii_alphabetic);
+    let (is_letters, from, to) = match (letter(first), letter(last)) {
+        (Some(from), Some(to)) => (true, i64::from(u32::from(from)), i64::from(u32::from(to))),
+        _ => (false, first.parse().ok()?, last.parse().ok()?),
+    };
+    let count = usize::try_from(from.abs_diff(to) / step)
+        .unwrap_or(MAX_WORDS)
+        .min(MAX_WORDS - 1)
+        + 1;
+    let step = i64::try_from(step).ok()?;
+    let step = if from <= to { step } else { -step };
+    let numbers = (0i64..)
+        .take(count)
+        .map(|at| from.saturating_add(at.saturating_mul(step)));
+    let spelled = numbers.map(|number| match u32::try_from(number).ok().and_then(char::from_u32) {
+        Some(letter) if is_letters => letter.to_string(),
+        _ => number.to_string(),
+    });
+    Some(spelled.collect())
 }
 
 #[cfg(test)]
@@ -170,8 +225,25 @@ mod tests {
             ("{}", vec!["{}"]),
             ("{a}", vec!["{a}"]),
             ("{a,b", vec!["{a,b"]),
+            ("{a}{b,c}", vec!["{a}b", "{a}c"]),
+            ("{p..p}ush", vec!["push"]),
+            ("pu{s..s}h", vec!["push"]),
+            ("{a..e..2}", vec!["a", "c", "e"]),
+            ("{2..-1}", vec!["2", "1", "0", "-1"]),
+            ("{1..3..0}", vec!["1", "2", "3"]),
+            ("{a..3}", vec!["{a..3}"]),
+            ("{..}", vec!["{..}"]),
         ] {
-            assert_eq!(expand_braces(text, 0), expected);
+            assert_eq!(expand_braces(text, 0), expected, "{text}");
+        }
+        let long = "{a,b}".repeat(20);
+        for (text, expected) in [
+            ("{a,b}", true),
+            (long.as_str(), false),
+            ("{1..1000}", false),
+            ("{}", true),
+        ] {
+            assert_eq!(is_expanded(&expand_braces(text, 0)), expected, "{text}");
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use super::base_name;
 use super::word::Word;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// What a wrapper holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,6 +148,7 @@ pub(super) fn unwrap(words: &[Word]) -> Option<Unwrapped> {
             return option_text(
                 arguments,
                 &["-c", "--command", "--session-command"],
+                "gGswTu",
                 "runs with the rights of another user",
             );
         }
@@ -153,6 +156,7 @@ pub(super) fn unwrap(words: &[Word]) -> Option<Unwrapped> {
             return option_text(
                 arguments,
                 &["-c", "--command", "-qc", "-qec", "-ec"],
+                "BEIOTmot",
                 "writes what is shown to a file",
             );
         }
@@ -219,7 +223,7 @@ pub(super) fn unwrap(words: &[Word]) -> Option<Unwrapped> {
         let rest = skip_options(arguments.get(1..)?, valued)?.get(*operands..)?;
         return command(skip_options(rest, "")?, *caveat);
     }
-    let wrapper = WRAPPERS.iter().find(|wrapper| is_among(name, wrapper.names))?;
+    let wrapper = BY_NAME.get(name)?;
     // Such as ask rather than run: `command -v`, `ionice -p`, `chrt -p`, `sudo -l`.
     let asks = match name {
         "command" => &["-v", "-V"][..],
@@ -269,6 +273,13 @@ pub(super) fn unwrap(words: &[Word]) -> Option<Unwrapped> {
     found.adds_arguments = name.ends_with("xargs");
     Some(found)
 }
+
+/// The row of each wrapper: a command may have thousands of words, and each may be one.
+static BY_NAME: LazyLock<HashMap<&str, &Wrapper>> = LazyLock::new(|| {
+    let names = |wrapper: &'static Wrapper| wrapper.names.split_ascii_whitespace().map(move |name| (name, wrapper));
+    // Where two rows have a name, the first counts.
+    WRAPPERS.iter().rev().flat_map(names).collect()
+});
 
 fn is_among(name: &str, names: &str) -> bool {
     names.split_ascii_whitespace().any(|known| known == name)
@@ -398,20 +409,8 @@ fn env(arguments: &[Word]) -> Option<Unwrapped> {
         if !first.known && first.may_be_option() {
             return Some(of_text(first, Some("runs a program that only the run can tell")));
         }
-        if let Some(text) = text
-            .strip_prefix("-S")
-            .or_else(|| text.strip_prefix("--split-string="))
-            .or_else(|| text.strip_prefix("-vS"))
-        {
-            let mut words: Vec<&str> = vec![text];
-            words.extend(after.iter().map(|word| word.text.as_str()));
-            return Some(of_text(
-                &Word::literal(&words.join(" ")),
-                Some("splits text into a command"),
-            ));
-        }
-        if text == "--split-string" {
-            return text_of(after, "splits text into a command");
+        if let Some(front) = split_by(text) {
+            return split(front, after);
         }
         if is_assignment(text) {
             let (name, value) = text.split_once('=').unwrap_or_default();
@@ -453,14 +452,59 @@ fn env(arguments: &[Word]) -> Option<Unwrapped> {
     Some(found)
 }
 
-/// The text behind one of these options.
-fn option_text(arguments: &[Word], options: &[&str], caveat: &str) -> Option<Unwrapped> {
+/// What stands in an option of `env` that splits text into a command, also among other letters, or shortened.
+fn split_by(option: &str) -> Option<&str> {
+    if option.starts_with("--") {
+        let (name, text) = option.split_once('=').unwrap_or((option, ""));
+        return (name.len() > 2 && "--split-string".starts_with(name)).then_some(text);
+    }
+    let (front, text) = option.strip_prefix('-')?.split_once('S')?;
+    front.chars().all(|c| "0iv".contains(c)).then_some(text)
+}
+
+/// The command of `env -S`: its own escapes for blanks are blanks.
+fn split(front: &str, rest: &[Word]) -> Option<Unwrapped> {
+    let words = std::iter::once(front).chain(rest.iter().map(|word| word.text.as_str()));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let blanks = ["\\_", "\\t", "\\n", "\\f", "\\v", "\\r"];
+    let text = blanks
+        .iter()
+        .fold(words.join(" "), |text, blank| text.replace(blank, " "));
+    let caveat = Some("splits text into a command");
+    (!words.is_empty()).then(|| of_text(&Word::literal(&text), caveat))
+}
+
+/// The text behind one of these options, or attached to one: `-c TEXT`, `-cTEXT`, `--command=TEXT`. Letters of `valued` take
+/// what follows them.
+fn option_text(arguments: &[Word], options: &[&str], valued: &str, caveat: &str) -> Option<Unwrapped> {
     let at = arguments.iter().position(|word| options.contains(&word.text.as_str()));
     if let Some(at) = at {
         return Some(of_text(arguments.get(at + 1)?, Some(caveat)));
     }
-    let joined = arguments.iter().find_map(|word| word.text.strip_prefix("--command="))?;
-    Some(of_text(&Word::literal(joined), Some(caveat)))
+    let mut before = arguments.iter().take_while(|word| word.text != "--").enumerate();
+    let attached = before.find_map(|(at, word)| {
+        if word.text.starts_with("--") {
+            let (name, text) = word.text.split_once('=')?;
+            return options.contains(&name).then(|| with_text(word, text));
+        }
+        let (front, text) = word.text.strip_prefix('-')?.split_once('c')?;
+        if front.contains(|letter: char| valued.contains(letter)) {
+            return None;
+        }
+        match text {
+            "" => arguments.get(at + 1).cloned(),
+            _ => Some(with_text(word, text)),
+        }
+    })?;
+    Some(of_text(&attached, Some(caveat)))
+}
+
+/// The word with only this of its text.
+fn with_text(word: &Word, text: &str) -> Word {
+    Word {
+        text: text.to_owned(),
+        ..word.clone()
+    }
 }
 
 /// A search that runs commands on all that it finds.

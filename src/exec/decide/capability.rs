@@ -1,8 +1,12 @@
 //! What a yes for the session covers: not one exact command, and not more than the person was told.
 
+use super::launchers::is_launcher;
 use super::reach::clean;
-use super::{Reach, only_reads, plain};
-use crate::exec::command::{display, has_usual_place};
+use super::repository::{self, Repository};
+use super::touched::Touched;
+use super::{Folders, Reach, Scene, Shape, only_reads, plain, rides_along, shape};
+use crate::exec::command::{display, has_usual_place, shell_text};
+use crate::exec::confinement::resolve;
 use crate::exec::rules::NewRule;
 use crate::protocol::item::Confined;
 use std::fmt;
@@ -22,143 +26,31 @@ pub struct Capability {
 /// One of the commands joined in a composition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
-    /// The program (with its sub-command, where it has them), with any other arguments of the same reach.
+    /// The program (with its sub-command, where it has them), with any other arguments of the same reach, and outside of the
+    /// sandbox of the same shape.
     Program {
         name: String,
         /// One word, or two where the first runs the second (`npm run build`).
         sub_command: Vec<String>,
         reach: Reach,
+        /// The folder that its paths stay in, where they do; as it really is, links followed.
+        base: PathBuf,
+        /// Without walls around it: the options that it may have besides harmless ones, each with the word behind it.
+        options: Option<Vec<String>>,
+        /// The repository that it acts on, without walls around it.
+        repository: Option<Repository>,
     },
-    /// This command and no other: the program would run anything.
-    Exact { argv: Vec<String>, cwd: PathBuf },
+    /// This command and no other: the program would run anything, or nothing general is to be said of it.
+    Exact {
+        argv: Vec<String>,
+        cwd: PathBuf,
+        /// What it touched when it was looked at, without walls around it and as far as its words tell: a link that is planted
+        /// later, another archive or other content of what it may run makes it another command.
+        touched: Option<Touched>,
+        /// The repository that something in it acts on, without walls around it.
+        repository: Option<Repository>,
+    },
 }
-
-/// Programs that run what they are told: nothing general can be allowed of them.
-const RUNNERS: &[&str] = &[
-    "R",
-    "Rscript",
-    "ansible",
-    "arch",
-    "asdf",
-    "ash",
-    "at",
-    "awk",
-    "bash",
-    "batch",
-    "bsdtar",
-    "builtin",
-    "bun",
-    "bunx",
-    "busybox",
-    "bwrap",
-    "chroot",
-    "chrt",
-    "command",
-    "crontab",
-    "csh",
-    "dash",
-    "dbus-run-session",
-    "deno",
-    "direnv",
-    "doas",
-    "docker",
-    "ed",
-    "emacs",
-    "entr",
-    "env",
-    "eval",
-    "ex",
-    "exec",
-    "expect",
-    "fabric",
-    "fakeroot",
-    "find",
-    "firejail",
-    "fish",
-    "flock",
-    "gawk",
-    "gdb",
-    "gosu",
-    "gsed",
-    "hyperfine",
-    "ionice",
-    "java",
-    "julia",
-    "ksh",
-    "kubectl",
-    "less",
-    "lima",
-    "ltrace",
-    "lua",
-    "man",
-    "mawk",
-    "mise",
-    "more",
-    "mosh",
-    "mysql",
-    "nano",
-    "nice",
-    "nix-shell",
-    "node",
-    "nodejs",
-    "nohup",
-    "npx",
-    "nsenter",
-    "numactl",
-    "nvim",
-    "osascript",
-    "parallel",
-    "perf",
-    "perl",
-    "php",
-    "pipx",
-    "pkexec",
-    "podman",
-    "prlimit",
-    "proot",
-    "psql",
-    "pwsh",
-    "python",
-    "rlwrap",
-    "ruby",
-    "runuser",
-    "screen",
-    "script",
-    "sed",
-    "setpriv",
-    "setsid",
-    "sh",
-    "socat",
-    "source",
-    "sqlite3",
-    "ssh",
-    "stdbuf",
-    "strace",
-    "su",
-    "su-exec",
-    "sudo",
-    "systemd-run",
-    "tar",
-    "taskset",
-    "tclsh",
-    "tcsh",
-    "time",
-    "timeout",
-    "tmux",
-    "torsocks",
-    "toybox",
-    "unbuffer",
-    "unshare",
-    "uvx",
-    "vagrant",
-    "valgrind",
-    "vi",
-    "vim",
-    "watch",
-    "xargs",
-    "xvfb-run",
-    "zsh",
-];
 
 /// Programs whose first word says what they do.
 const WITH_SUB_COMMANDS: &[&str] = &[
@@ -223,33 +115,57 @@ const NEVER_ALWAYS: &[&str] = &[
 const MOST_RULES: usize = 4;
 
 impl Capability {
-    /// The capability that a command needs, run in `cwd`. `each_time` keeps it from being remembered.
-    pub fn of(argv: &[String], cwd: &Path, confined: Confined, each_time: bool) -> Self {
-        let exact = |argv: &[String]| Part::Exact {
+    /// The capability that a command needs in a scene. `each_time` keeps it from being remembered.
+    pub fn of(argv: &[String], scene: Scene<'_>, confined: Confined, each_time: bool) -> Self {
+        let outside = confined == Confined::Outside;
+        let exact = |argv: &[String], repository: Repository, touched: &dyn Fn() -> Option<Touched>| Part::Exact {
             argv: argv.to_vec(),
-            cwd: cwd.to_owned(),
+            cwd: scene.cwd.to_owned(),
+            touched: if outside { touched() } else { None },
+            repository: Some(repository).filter(|_| outside && repository::names_such_a_program(argv)),
         };
-        let parts = match plain::commands(argv) {
+        let commands = plain::commands(argv);
+        let parts = match &commands {
             // A change of folder changes what the paths after it mean.
-            Some(commands) if commands.len() > 1 && commands.iter().any(|command| command[0] == "cd") => {
-                vec![exact(argv)]
+            Some(commands) if commands.len() > 1 && commands.iter().any(|command| changes_folder(&command.words)) => {
+                let all = Folders::of_each(scene, commands);
+                let mut repositories = all.iter().map(|(command, folders)| folders.repository(command));
+                let first = repositories.next().unwrap_or(Repository::Unsure);
+                let same = repositories.all(|other| other == first);
+                let repository = if same { first } else { Repository::Unsure };
+                vec![exact(argv, repository, &|| Touched::of_each(&all))]
             }
             Some(commands) => {
-                // What only reads and stays here needs no yes of its own.
-                let rides = |command: &[String]| only_reads(command, cwd) && !Reach::of(command, cwd).elsewhere;
-                let only_rides = commands.iter().all(|command| rides(command));
-                commands
+                let all = Folders::of_each(scene, commands);
+                // What only reads and stays here needs no yes of its own; without walls only if it is nothing but that.
+                let rides = |command: &[String], folders: &Folders| {
+                    only_reads(command, scene.cwd).is_some_and(|judgement| match outside {
+                        true => rides_along(&judgement, command, folders, scene),
+                        false => !Reach::of(command, folders).elsewhere,
+                    })
+                };
+                let only_rides = all.iter().all(|(command, folders)| rides(command, folders));
+                let parts = all
                     .iter()
-                    .filter(|command| only_rides || !rides(command))
-                    .map(|command| part(command, cwd).unwrap_or_else(|| exact(command)))
-                    .collect()
+                    .filter(|(command, folders)| only_rides || !rides(command, folders));
+                let part = |(command, folders): &(&[String], Folders)| {
+                    part(command, folders, outside).unwrap_or_else(|| {
+                        exact(command, folders.repository(command), &|| {
+                            Touched::of_command(command, folders)
+                        })
+                    })
+                };
+                parts.map(part).collect()
             }
-            None => vec![exact(argv)],
+            // Which repository it acts on cannot be told.
+            None => vec![exact(argv, Repository::Unsure, &|| {
+                Touched::of_text(shell_text(argv)?, &Folders::of(scene))
+            })],
         };
         Self {
-            outside: confined == Confined::Outside,
+            outside,
+            each_time: each_time || parts.iter().any(Part::acts_on_what_is_not_sure),
             parts,
-            each_time,
             by_rule: false,
         }
     }
@@ -259,6 +175,27 @@ impl Capability {
     pub fn asked_by_rule(mut self) -> Self {
         self.by_rule = true;
         self
+    }
+
+    /// The same, asked about each time.
+    #[must_use]
+    pub fn asked_each_time(mut self) -> Self {
+        self.each_time = true;
+        self
+    }
+
+    /// Whether what it does depends on where paths lead that it names.
+    pub fn goes_by_paths(&self) -> bool {
+        self.parts.iter().any(|part| match part {
+            Part::Program { name, .. } => shape::goes_by_paths(name),
+            Part::Exact { argv, .. } => argv.first().is_none_or(|program| shape::goes_by_paths(program)),
+        })
+    }
+
+    /// Whether only the run tells what it touches without walls around it.
+    pub(super) fn is_untold(&self) -> bool {
+        let untold = |part: &Part| matches!(part, Part::Exact { touched: None, .. });
+        self.outside && self.parts.iter().any(untold)
     }
 
     /// Whether a yes to this for the session would settle that.
@@ -274,13 +211,13 @@ impl Capability {
     }
 
     /// The rules that would allow it for always; none where one would be too broad, or would not be heeded.
-    pub fn as_rules(&self, leaves_sandbox: bool, cwd: &Path) -> Option<Vec<NewRule>> {
+    pub fn as_rules(&self, leaves_sandbox: bool, scene: Scene<'_>) -> Option<Vec<NewRule>> {
         if self.each_time || self.by_rule || self.parts.is_empty() {
             return None;
         }
         let mut rules: Vec<NewRule> = Vec::new();
         for part in &self.parts {
-            let rule = part.as_rule(leaves_sandbox, cwd)?;
+            let rule = part.as_rule(leaves_sandbox, scene)?;
             if !rules.contains(&rule) {
                 rules.push(rule);
             }
@@ -303,68 +240,138 @@ impl Capability {
     }
 }
 
-/// None if the program would run anything.
-fn part(argv: &[String], cwd: &Path) -> Option<Part> {
+/// Whether a command changes the folder of those after it.
+fn changes_folder(command: &[String]) -> bool {
+    command
+        .iter()
+        .any(|word| matches!(word.as_str(), "cd" | "chdir" | "pushd" | "popd"))
+}
+
+/// None if the program would run anything, or, without walls around it, has no shape.
+fn part(argv: &[String], folders: &Folders, outside: bool) -> Option<Part> {
     let (program, arguments) = argv.split_first()?;
     // A program of the workspace is named by its whole path, and can change with any edit.
-    let name = if program.contains('/') {
-        program.clone()
-    } else {
-        program.to_lowercase()
-    };
-    let base = name.rsplit('/').next().unwrap_or(&name);
-    let bare = base.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    if RUNNERS.contains(&base) || RUNNERS.contains(&bare) || program.contains('/') && !program.starts_with('/') {
+    if is_launcher(program) || program.contains('/') && !program.starts_with('/') {
         return None;
     }
-    let mut sub_command = Vec::new();
-    if WITH_SUB_COMMANDS.contains(&base) {
-        // Options in front of the sub-command can change what it does (`git -c`, `cargo --config`, `make -f`).
-        let first = arguments.first()?;
-        if first.starts_with('-') || first.contains('=') || first.starts_with('+') {
-            return None;
+    let lower = program.to_lowercase();
+    let base = lower.rsplit('/').next().unwrap_or(&lower);
+    let (sub_command, options) = match outside {
+        true => {
+            let shape = Shape::of(argv, folders)?;
+            (shape.sub_command, Some(shape.options))
         }
-        sub_command.push(first.clone());
-        if RUNNING.contains(&first.as_str()) {
-            sub_command.push(arguments.get(1).filter(|word| !word.starts_with('-'))?.clone());
-        }
-    }
+        false => (sub_command(base, arguments)?, None),
+    };
+    let repository = (outside && repository::acts_on_one(base)).then(|| folders.repository(argv));
     Some(Part::Program {
-        reach: Reach::of(argv, cwd),
-        name,
+        name: program.clone(),
         sub_command,
+        reach: Reach::of(argv, folders),
+        base: folders.real_base().to_owned(),
+        options,
+        repository,
     })
+}
+
+/// The words that say what a program does, of one that has them; none if they do not.
+fn sub_command(base: &str, arguments: &[String]) -> Option<Vec<String>> {
+    if !WITH_SUB_COMMANDS.contains(&base) && !repository::acts_on_one(base) {
+        return Some(Vec::new());
+    }
+    // Options in front of the sub-command can change what it does (`git -c`, `cargo --config`, `make -f`).
+    let first = arguments.first()?;
+    if first.starts_with('-') || first.contains('=') || first.starts_with('+') {
+        return None;
+    }
+    let mut words = vec![first.clone()];
+    if RUNNING.contains(&first.as_str()) {
+        words.push(arguments.get(1).filter(|word| !word.starts_with('-'))?.clone());
+    }
+    Some(words)
 }
 
 impl Part {
     fn covers(&self, wanted: &Self) -> bool {
         match (self, wanted) {
-            (Self::Exact { .. }, Self::Exact { .. }) => self == wanted,
+            (
+                Self::Exact { argv, cwd, touched, .. },
+                Self::Exact {
+                    argv: other_argv,
+                    cwd: other_cwd,
+                    touched: other_touched,
+                    ..
+                },
+            ) => {
+                let leads_no_further = match (touched, other_touched) {
+                    (Some(touched), Some(other)) => other.is_within(touched),
+                    (None, Some(_)) => false,
+                    (_, None) => true,
+                };
+                argv == other_argv && cwd == other_cwd && leads_no_further && self.holds_in_the_repository_of(wanted)
+            }
             (
                 Self::Program {
                     name,
                     sub_command,
                     reach,
+                    base,
+                    options,
+                    ..
                 },
                 Self::Program {
                     name: other_name,
                     sub_command: other_sub,
                     reach: other_reach,
+                    base: other_base,
+                    options: other_options,
+                    ..
                 },
             ) => {
-                let further = other_reach.elsewhere && !reach.elsewhere;
-                name == other_name && sub_command == other_sub && !further && other_reach.hosts.is_subset(&reach.hosts)
+                let stays = reach.elsewhere || !other_reach.elsewhere && other_base.starts_with(base);
+                let has_the_shape = match (options, other_options) {
+                    (_, None) => true,
+                    (Some(granted), Some(wanted)) => wanted.iter().all(|option| granted.contains(option)),
+                    (None, Some(_)) => false,
+                };
+                name == other_name
+                    && sub_command == other_sub
+                    && stays
+                    && has_the_shape
+                    && other_reach.hosts.is_subset(&reach.hosts)
+                    && self.holds_in_the_repository_of(wanted)
             }
             _ => false,
         }
     }
 
+    fn repository(&self) -> Option<&Repository> {
+        match self {
+            Self::Program { repository, .. } | Self::Exact { repository, .. } => repository.as_ref(),
+        }
+    }
+
+    fn holds_in_the_repository_of(&self, wanted: &Self) -> bool {
+        match (self.repository(), wanted.repository()) {
+            (_, None) => true,
+            (Some(granted), Some(wanted)) => granted.is(wanted),
+            (None, Some(_)) => false,
+        }
+    }
+
+    fn acts_on_what_is_not_sure(&self) -> bool {
+        self.repository() == Some(&Repository::Unsure)
+    }
+
     /// The rule that would allow it, if one is to be offered.
-    fn as_rule(&self, outside: bool, cwd: &Path) -> Option<NewRule> {
+    fn as_rule(&self, outside: bool, scene: Scene<'_>) -> Option<NewRule> {
         let Self::Program {
             name,
             sub_command,
             reach,
+            base: folder,
+            options,
+            ..
         } = self
         else {
             return None;
@@ -374,8 +381,10 @@ impl Part {
             base.to_owned()
         } else {
             // A program that the agent can change is none to trust for always.
-            let place = clean(Path::new(name));
-            if place.starts_with(cwd) || place.starts_with("/tmp") || place.starts_with("/var/tmp") {
+            let (place, real) = (clean(Path::new(name)), resolve(Path::new(name)));
+            let is_in = |folder: &Path| place.starts_with(folder) || real.starts_with(resolve(folder));
+            let in_workspace = is_in(scene.base) || is_in(scene.cwd);
+            if in_workspace || place.starts_with("/tmp") || place.starts_with("/var/tmp") {
                 return None;
             }
             name.clone()
@@ -387,7 +396,9 @@ impl Part {
             prefix: std::iter::once(program).chain(sub_command.iter().cloned()).collect(),
             outside,
             here: !reach.elsewhere,
+            folder: (!reach.elsewhere || repository::acts_on_one(base)).then(|| folder.clone()),
             hosts: reach.hosts.iter().cloned().collect(),
+            options: options.clone(),
         })
     }
 
@@ -403,16 +414,37 @@ impl Part {
     }
 }
 
+/// Which options a run outside the sandbox may have, as it is shown.
+pub fn options_in_words(options: &[String]) -> String {
+    match options {
+        [] => "with harmless options only".to_owned(),
+        options => format!("with `{}` and otherwise harmless options only", options.join("`, `")),
+    }
+}
+
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exact { argv, cwd } => write!(f, "exactly `{}` in {}", display(argv), cwd.display()),
-            Self::Program { reach, .. } => {
+        let written = match self {
+            Self::Exact { argv, cwd, touched, .. } => {
+                write!(f, "exactly `{}` in {}", display(argv), cwd.display())?;
+                f.write_str(&touched.as_ref().map(Touched::as_it_is_now).unwrap_or_default())?;
+                match touched.as_ref().map(|touched| (touched.reach.acts_later, touched.reach.closed)) {
+                    Some((true, true)) => f.write_str(
+                        ", which names what other programs act on by themselves and what commands in the sandbox cannot read",
+                    ),
+                    Some((true, false)) => f.write_str(", which names what other programs act on by themselves"),
+                    Some((false, true)) => f.write_str(", which names what commands in the sandbox cannot read"),
+                    Some((false, false)) | None => Ok(()),
+                }
+            }
+            Self::Program {
+                reach, base, options, ..
+            } => {
                 write!(f, "`{}`", self.in_short())?;
                 if reach.elsewhere {
                     f.write_str(" with any paths")?;
                 } else {
-                    f.write_str(" on paths in the working directory")?;
+                    write!(f, " on paths in {}", base.display())?;
                 }
                 if !reach.hosts.is_empty() {
                     write!(
@@ -421,8 +453,17 @@ impl fmt::Display for Part {
                         reach.hosts.iter().cloned().collect::<Vec<_>>().join(", ")
                     )?;
                 }
-                Ok(())
+                match options.as_deref() {
+                    None => Ok(()),
+                    Some(options) => write!(f, ", {}", options_in_words(options)),
+                }
             }
+        };
+        written?;
+        match self.repository() {
+            Some(Repository::At(folder)) => write!(f, ", in the repository {}", folder.display()),
+            Some(Repository::Nowhere) => f.write_str(", in no repository"),
+            Some(Repository::Unsure) | None => Ok(()),
         }
     }
 }
@@ -482,7 +523,7 @@ mod tests {
 
     fn capability(text: &str, confined: Confined) -> Capability {
         let argv = ["bash", "-lc", text].map(str::to_owned);
-        Capability::of(&argv, Path::new("/w"), confined, false)
+        Capability::of(&argv, Scene::at(Path::new("/w")), confined, false)
     }
 
     #[test]
@@ -503,7 +544,38 @@ mod tests {
             ("cp a b", Outside, "cp a /etc/x", Outside, false),
             ("cp a b", Outside, "cp a ../x", Outside, false),
             ("cp a b", Outside, "cp a ~/x", Outside, false),
-            ("cp a /etc/x", Outside, "cp a b", Outside, true),
+            // What led elsewhere covers itself only.
+            ("cp a /etc/x", Outside, "cp a b", Outside, false),
+            ("cp a /etc/x", Outside, "cp a /etc/x", Outside, true),
+            ("cp a /etc/x", Workspace, "cp a b", Workspace, true),
+            ("mytool go", Outside, "mytool go", Outside, true),
+            ("mytool go", Outside, "mytool go on", Outside, false),
+            ("mytool go", Workspace, "mytool go on", Workspace, true),
+            ("cp a b", Outside, "cp -r c d", Outside, true),
+            ("cp a b", Outside, "cp --backup c d", Outside, false),
+            (
+                "cp --backup=simple a b",
+                Outside,
+                "cp --backup=simple c d",
+                Outside,
+                true,
+            ),
+            (
+                "git push --force origin",
+                Outside,
+                "git push --force origin x",
+                Outside,
+                true,
+            ),
+            (
+                "git push origin x",
+                Outside,
+                "git push --force origin x",
+                Outside,
+                false,
+            ),
+            ("cp a b", Workspace, "cp *.a b", Workspace, true),
+            ("cp a b", Outside, "cp *.a b", Outside, false),
             (
                 "curl https://a.example/x",
                 Outside,
@@ -560,6 +632,14 @@ mod tests {
             ("cargo test > log", Workspace, "cargo test > log", Workspace, true),
             ("cargo test > log", Workspace, "cargo test > other", Workspace, false),
             ("cd x && cp a b", Workspace, "cd / && cp a b", Workspace, false),
+            ("cd x && cp a b", Outside, "cd x && cp a b", Outside, true),
+            ("pushd x; cp a b", Outside, "pushd /; cp a b", Outside, false),
+            // On most systems this is another program.
+            ("git commit -m x", Outside, "GIT commit -m x", Outside, false),
+            ("Python3 x.py", Outside, "Python3 y.py", Outside, false),
+            ("cp a b", Outside, "cp a b; xmllint http://a.example/x", Outside, false),
+            ("cp a b", Outside, "ls; cp c d", Outside, true),
+            ("cp a b", Outside, "xmllint x; cp c d", Outside, false),
         ] {
             let mut grants = SessionGrants::default();
             grants.add(capability(granted, given));
@@ -577,17 +657,37 @@ mod tests {
             (
                 "cargo test --lib",
                 Confined::Workspace,
-                "`cargo test` on paths in the working directory, inside the sandbox",
+                "`cargo test` on paths in /w, inside the sandbox",
             ),
             (
                 "cp a /etc/x",
                 Confined::Outside,
-                "`cp` with any paths, outside the sandbox",
+                "exactly `cp a /etc/x` in /w, outside the sandbox",
+            ),
+            (
+                "cp a /etc/x",
+                Confined::Workspace,
+                "`cp` with any paths, inside the sandbox",
             ),
             (
                 "curl https://Example.org/x",
                 Confined::Outside,
-                "`curl` on paths in the working directory and hosts example.org, outside the sandbox",
+                "`curl` on paths in /w and hosts example.org, with harmless options only, outside the sandbox",
+            ),
+            (
+                "cp --backup=simple -r a b",
+                Confined::Outside,
+                "`cp` on paths in /w, with `--backup=simple` and otherwise harmless options only, outside the sandbox",
+            ),
+            (
+                "mytool go",
+                Confined::Outside,
+                "exactly `mytool go` in /w, outside the sandbox",
+            ),
+            (
+                "cp a .envrc",
+                Confined::Outside,
+                "exactly `cp a .envrc` in /w, which names what other programs act on by themselves, outside the sandbox",
             ),
             (
                 "python3 x.py",
@@ -599,7 +699,7 @@ mod tests {
         }
         let each_time = Capability::of(
             &["rm".to_owned(), "-rf".to_owned()],
-            Path::new("/w"),
+            Scene::at(Path::new("/w")),
             Confined::Outside,
             true,
         );

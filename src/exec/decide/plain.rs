@@ -1,7 +1,15 @@
 //! The commands of a composition of plain words, also where their output is joined or thrown away: `2>&1`, `>/dev/null`.
 //! That changes nothing of what they do.
 
-use crate::exec::command::{plain_commands, shell_text};
+use crate::exec::command::{plain_commands_with_patterns, shell_text};
+
+/// One command of a composition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Command {
+    pub(super) words: Vec<String>,
+    /// A shell makes names of a pattern in it (`*`, `?`, `[`).
+    pub(super) has_pattern: bool,
+}
 
 /// Redirections that lead nowhere but to the other stream or the null device.
 const HARMLESS: &[&str] = &[
@@ -22,14 +30,20 @@ const HARMLESS: &[&str] = &[
     "< /dev/null",
 ];
 
-/// The commands of a composition, each as an argument list; none where it is more than plain words.
-pub(super) fn commands(argv: &[String]) -> Option<Vec<Vec<String>>> {
-    if let Some(plain) = plain_commands(argv) {
-        return Some(plain);
-    }
-    let text = shell_text(argv)?;
-    let without = without_harmless(text)?;
-    plain_commands(&[argv[0].clone(), argv[1].clone(), without])
+/// The commands of a composition; none where it is more than plain words.
+pub(super) fn commands(argv: &[String]) -> Option<Vec<Command>> {
+    let plain = |argv: &[String]| {
+        let commands = plain_commands_with_patterns(argv)?.into_iter();
+        Some(
+            commands
+                .map(|(words, has_pattern)| Command { words, has_pattern })
+                .collect(),
+        )
+    };
+    plain(argv).or_else(|| {
+        let without = without_harmless(shell_text(argv)?)?;
+        plain(&[argv[0].clone(), argv[1].clone(), without])
+    })
 }
 
 /// The text without harmless redirections; none if there are none, or if it cannot be told where they are.
@@ -75,6 +89,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn patterns() {
+        for (text, expected) in [
+            ("cp a b", [false].as_slice()),
+            ("cp a lin[k]/b", &[true]),
+            ("cp a -*", &[true]),
+            ("cp a .?", &[true]),
+            ("ls; cp a x*y 2>&1", &[false, true]),
+            ("cp 'a*' \"b?\" \\[c", &[false]),
+        ] {
+            let commands = commands(&["bash", "-c", text].map(str::to_owned)).expect("plain words");
+            let found: Vec<bool> = commands.iter().map(|command| command.has_pattern).collect();
+            assert_eq!(found, expected, "{text}");
+        }
+        let direct = ["cp", "*", "a?"].map(str::to_owned);
+        assert!(!commands(&direct).expect("one command")[0].has_pattern);
+        let zsh = ["zsh", "-c", "cp =ls a"].map(str::to_owned);
+        assert!(commands(&zsh).is_none_or(|commands| commands[0].has_pattern));
+    }
+
+    #[test]
     fn by_table() {
         for (text, expected) in [
             ("cargo test 2>&1", Some("cargo test")),
@@ -96,8 +130,13 @@ mod tests {
             ("echo \\", None),
         ] {
             let argv = ["bash", "-lc", text].map(str::to_owned);
-            let found =
-                commands(&argv).map(|commands| commands.iter().map(|one| one.join(" ")).collect::<Vec<_>>().join("|"));
+            let found = commands(&argv).map(|commands| {
+                commands
+                    .iter()
+                    .map(|one| one.words.join(" "))
+                    .collect::<Vec<_>>()
+                    .join("|")
+            });
             assert_eq!(found.as_deref(), expected, "{text}");
         }
     }

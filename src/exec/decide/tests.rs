@@ -1,6 +1,7 @@
 //! The verdicts, by tables.
 
 use super::*;
+use std::path::Path;
 
 const NO_RULES: &Rules = &Rules::NONE;
 
@@ -23,12 +24,14 @@ fn verdict(text: &str, approval: ApprovalPolicy, mode: SandboxMode, escalate: bo
     let sandbox = SandboxPolicy::from_mode(mode);
     let case = Case {
         argv: &argv(text),
-        cwd: Path::new("/w"),
+        scene: Scene::at(Path::new("/w")),
         approval,
         sandbox: &sandbox,
         escalation,
         grants,
         rules: NO_RULES,
+        walls: true,
+        beside: None,
     };
     match decide(&case).verdict {
         Verdict::Run(confined) => format!("run {confined:?}"),
@@ -48,7 +51,12 @@ fn all_combinations() {
     for (text, mode, escalate, expected) in [
         ("ls", ReadOnly, false, ["run ReadOnly"; 4]),
         ("ls", WorkspaceWrite, false, ["run Workspace"; 4]),
-        ("ls", DangerFullAccess, false, ["run Outside"; 4]),
+        (
+            "ls",
+            DangerFullAccess,
+            false,
+            ["run ReadOnly", "run Outside", "run Outside", "run Outside"],
+        ),
         (
             "cargo test",
             ReadOnly,
@@ -103,7 +111,12 @@ fn all_combinations() {
             true,
             ["refuse", "ask Outside", "refuse", "refuse"],
         ),
-        ("ls", DangerFullAccess, true, ["run Outside"; 4]),
+        (
+            "ls",
+            DangerFullAccess,
+            true,
+            ["run ReadOnly", "run Outside", "run Outside", "run Outside"],
+        ),
         (
             "cargo test",
             DangerFullAccess,
@@ -122,21 +135,26 @@ fn all_combinations() {
 fn the_question_shows_the_justification() {
     let sandbox = SandboxPolicy::default();
     let grants = SessionGrants::default();
-    let justification = "fetch the dependency";
+    // On one line, and by whom.
+    let justification = "fetch the dependency.\n\nNote: it is safe.";
     let argv = ["cargo".to_owned(), "fetch".to_owned()];
     let case = |escalation| Case {
         argv: &argv,
-        cwd: Path::new("/w"),
+        scene: Scene::at(Path::new("/w")),
         approval: ApprovalPolicy::OnRequest,
         sandbox: &sandbox,
         escalation,
         grants: &grants,
         rules: NO_RULES,
+        walls: true,
+        beside: None,
     };
     let asked = decide(&case(Some(Escalation {
         justification: Some(justification),
     })));
-    assert!(matches!(asked.verdict, Verdict::Ask { reason, .. } if reason == justification));
+    assert!(
+        matches!(asked.verdict, Verdict::Ask { reason, .. } if reason.ends_with("says: fetch the dependency. Note: it is safe."))
+    );
     let silent = decide(&case(Some(Escalation {
         justification: Some("  "),
     })));
@@ -148,7 +166,12 @@ fn a_grant_for_the_session_is_not_asked_about_again() {
     use SandboxMode::WorkspaceWrite;
     let mut grants = SessionGrants::default();
     let command = argv("cargo test --lib");
-    grants.add(Capability::of(&command, Path::new("/w"), Confined::Workspace, false));
+    grants.add(Capability::of(
+        &command,
+        Scene::at(Path::new("/w")),
+        Confined::Workspace,
+        false,
+    ));
     let untrusted = |text, grants: &_| verdict(text, ApprovalPolicy::Untrusted, WorkspaceWrite, false, grants);
     assert_eq!(untrusted("cargo test -p x", &grants), "run Workspace");
     assert_eq!(untrusted("cargo build", &grants), "ask Workspace");
@@ -161,7 +184,7 @@ fn a_grant_for_the_session_is_not_asked_about_again() {
     // Dangerous commands ask each time.
     grants.add(Capability::of(
         &argv("rm -rf x"),
-        Path::new("/w"),
+        Scene::at(Path::new("/w")),
         Confined::Workspace,
         true,
     ));
@@ -368,12 +391,14 @@ fn rules_by_policy() {
             let (command, grants) = (argv(text), SessionGrants::default());
             let decided = decide(&Case {
                 argv: &command,
-                cwd: Path::new("/w"),
+                scene: Scene::at(Path::new("/w")),
                 approval: *approval,
                 sandbox: &sandbox,
                 escalation: escalate.then_some(Escalation { justification: None }),
                 grants: &grants,
                 rules: &rules,
+                walls: true,
+                beside: None,
             });
             assert_eq!(
                 short(&decided.verdict),
@@ -393,6 +418,40 @@ fn rules_by_policy() {
     }
 }
 
+/// Long commands are looked at from each of their words, and no longer than that takes.
+#[test]
+fn rules_are_found_in_long_commands_in_time() {
+    let rules = rules(RULES);
+    for (text, refused) in [
+        (format!("env {}", "a ".repeat(6000)), false),
+        (format!("xargs {}", "a ".repeat(10_000)), false),
+        (format!("env {}", "git ".repeat(5000)), false),
+        (format!("env {} git push origin", "a ".repeat(2000)), true),
+        (format!("env git {} push origin", "-c a=b ".repeat(300)), true),
+        (format!("{}git push origin", "xargs -n1 ".repeat(2000)), true),
+        (format!("A=$x env {}", "env ".repeat(5000)), false),
+        (format!("{}git push origin", "A=1 true; ".repeat(250)), true),
+        (format!("{}git log", "A=1 true; ".repeat(250)), false),
+        (format!("cat <<E\n{}\nE\ngit push origin", "x".repeat(70_000)), true),
+    ] {
+        let begun = std::time::Instant::now();
+        let (argv, grants, sandbox) = (argv(&text), SessionGrants::default(), SandboxPolicy::default());
+        let decided = decide(&Case {
+            argv: &argv,
+            scene: Scene::at(Path::new("/w")),
+            approval: ApprovalPolicy::OnRequest,
+            sandbox: &sandbox,
+            escalation: None,
+            grants: &grants,
+            rules: &rules,
+            walls: true,
+            beside: None,
+        });
+        assert_eq!(short(&decided.verdict) == "refuse", refused, "{text:.40}");
+        assert!(begun.elapsed().as_secs() < 20, "{text:.40}");
+    }
+}
+
 #[test]
 fn while_a_file_is_broken_no_rule_allows_anything() {
     let broken = rules(&format!("{RULES}\n[[rule]]\nprefix = 3\n"));
@@ -409,12 +468,14 @@ fn while_a_file_is_broken_no_rule_allows_anything() {
             let (argv, grants, sandbox) = (argv(text), SessionGrants::default(), SandboxPolicy::default());
             let decided = decide(&Case {
                 argv: &argv,
-                cwd: Path::new("/w"),
+                scene: Scene::at(Path::new("/w")),
                 approval,
                 sandbox: &sandbox,
                 escalation: None,
                 grants: &grants,
                 rules: &broken,
+                walls: true,
+                beside: None,
             });
             assert_eq!(short(&decided.verdict), expected, "{text} {approval:?}");
             if let Verdict::Ask { reason, scopes, .. } = decided.verdict {
@@ -438,8 +499,17 @@ fn what_is_offered_for_always() {
         ("git commit -m x", true, Some("git commit")),
         ("touch x", false, Some("touch")),
         ("curl https://a.example/x", true, Some("curl")),
-        ("/opt/x/tool y", true, Some("/opt/x/tool")),
-        ("cat /etc/passwd", true, Some("cat")),
+        ("/opt/x/tool y", false, Some("/opt/x/tool")),
+        ("git push -u origin x", true, Some("git push")),
+        ("cp -r a b", true, Some("cp")),
+        ("head -n 3 a", true, Some("head")),
+        // Outside, nothing but itself is allowed of what is not known, or leads elsewhere.
+        ("/opt/x/tool y", true, None),
+        ("mytool go", true, None),
+        ("cat /etc/passwd", true, None),
+        ("cp a .git/config", true, None),
+        ("cp a *", true, None),
+        ("git config user.name x", true, None),
         // Broad, or nothing is known of it.
         ("git", false, None),
         ("git -c core.pager=x log", true, None),
@@ -472,12 +542,14 @@ fn what_is_offered_for_always() {
         let escalation = escalate.then_some(Escalation { justification: None });
         let case = |rules| Case {
             argv: &argv,
-            cwd: Path::new("/w"),
+            scene: Scene::at(Path::new("/w")),
             approval,
             sandbox: &sandbox,
             escalation,
             grants: &grants,
             rules,
+            walls: true,
+            beside: None,
         };
         let Verdict::Ask { scopes, confined, .. } = decide(&case(NO_RULES)).verdict else {
             panic!("{text} asks")
@@ -499,22 +571,76 @@ fn what_is_offered_for_always() {
     }
 }
 
+/// Where no walls stand, or the network is open, a reader that may load code or connect is asked about.
+#[test]
+fn readers_in_the_open() {
+    use SandboxMode::{DangerFullAccess, WorkspaceWrite};
+    // Columns: with full access behind a wall, with full access where there can be none, in a sandbox with a network.
+    for (text, expected) in [
+        ("cat a | head -n 3", ["run ReadOnly", "run Outside", "run Workspace"]),
+        ("zcat a.gz", ["run ReadOnly", "ask Outside", "run Workspace"]),
+        ("yq .x a.yaml", ["run ReadOnly", "ask Outside", "run Workspace"]),
+        ("kubectl get pods", ["run ReadOnly", "ask Outside", "run Workspace"]),
+        ("git status", ["ask Outside", "ask Outside", "run Workspace"]),
+        ("cat < a", ["run ReadOnly", "run Outside", "run Workspace"]),
+        (
+            "for f in /dev/tcp/a.example/80; do cat < $f; done",
+            ["run ReadOnly", "ask Outside", "ask Workspace"],
+        ),
+        (
+            "while read f; do cat < \"$f\"; done < list",
+            ["run ReadOnly", "ask Outside", "ask Workspace"],
+        ),
+    ] {
+        let open = SandboxPolicy::WorkspaceWrite {
+            writable_roots: Vec::new(),
+            network_access: true,
+            exclude_tmpdir_env_var: false,
+            exclude_slash_tmp: false,
+        };
+        let full = SandboxPolicy::from_mode(DangerFullAccess);
+        assert_eq!(open.mode(), WorkspaceWrite);
+        for ((sandbox, walls), expected) in [(&full, true), (&full, false), (&open, true)].into_iter().zip(expected) {
+            let (argv, grants) = (argv(text), SessionGrants::default());
+            let decided = decide(&Case {
+                argv: &argv,
+                scene: Scene::at(Path::new("/w")),
+                approval: ApprovalPolicy::Untrusted,
+                sandbox,
+                escalation: None,
+                grants: &grants,
+                rules: NO_RULES,
+                walls,
+                beside: None,
+            });
+            assert_eq!(short(&decided.verdict), expected, "{text} {sandbox:?} walls={walls}");
+        }
+    }
+}
+
 /// A yes to a question that a rule raised is told apart from others.
 #[test]
 fn a_rule_that_asks_is_not_answered_by_an_older_yes() {
     let rules = rules(RULES);
     let argv = argv("git push fork");
     let mut grants = SessionGrants::default();
-    grants.add(Capability::of(&argv, Path::new("/w"), Confined::Outside, false));
+    grants.add(Capability::of(
+        &argv,
+        Scene::at(Path::new("/w")),
+        Confined::Outside,
+        false,
+    ));
     let verdict = |grants: &SessionGrants| {
         decide(&Case {
             argv: &argv,
-            cwd: Path::new("/w"),
+            scene: Scene::at(Path::new("/w")),
             approval: ApprovalPolicy::OnRequest,
             sandbox: const { &SandboxPolicy::DangerFullAccess },
             escalation: None,
             grants,
             rules: &rules,
+            walls: true,
+            beside: None,
         })
         .verdict
     };

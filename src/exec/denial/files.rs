@@ -64,11 +64,7 @@ pub(super) fn judge(line: &str, ran: &Ran<'_>) -> Option<Denial> {
     };
     for name in named {
         let place = absolute(ran.cwd, &name);
-        // A read-only view is of our making; the rest only where the person may do it.
-        if !ran.confinement.may_write(&place) && (sign.read_only || may_write(&place)) {
-            let words = format!("writing to {} ({})", place.display(), quoted(line));
-            return Some(denial(&words, Missing::Write(place)));
-        }
+        // A place that may not be read may not be written either, and the first is why it was not found.
         let unreadable = ran.confinement.walls().is_some_and(|walls| {
             let mut hidden = walls.unreadable.iter();
             hidden.any(|hidden| place.starts_with(hidden))
@@ -76,6 +72,11 @@ pub(super) fn judge(line: &str, ran: &Ran<'_>) -> Option<Denial> {
         if unreadable {
             let words = format!("reading {} ({})", place.display(), quoted(line));
             return Some(denial(&words, Missing::Read(place)));
+        }
+        // A read-only view is of our making; the rest only where the person may do it.
+        if !ran.confinement.may_write(&place) && (sign.read_only || may_write(&place)) {
+            let words = format!("writing to {} ({})", place.display(), quoted(line));
+            return Some(denial(&words, Missing::Write(place)));
         }
     }
     None

@@ -1,7 +1,7 @@
 //! A limit of the sandbox that was reached, in the words of programs: it looks as if the machine were exhausted.
 
 use super::{BAD_SYSTEM_CALL, Denial, Missing};
-use crate::exec::linux::{MOST_FILE_SIZE, MOST_PROCESSES};
+use crate::exec::linux::MOST_FILE_SIZE;
 
 /// Ended by SIGXFSZ.
 const FILE_TOO_LARGE: i32 = BAD_SYSTEM_CALL - libc::SIGSYS + libc::SIGXFSZ;
@@ -36,15 +36,15 @@ pub(super) fn judge_end(exit_code: i32) -> Option<Denial> {
     (exit_code == FILE_TOO_LARGE).then(too_large)
 }
 
-/// Judges a line of it.
-pub(super) fn judge(line: &str) -> Option<Denial> {
+/// Judges a line of it. It may have this many processes.
+pub(super) fn judge(line: &str, most: u64) -> Option<Denial> {
     let lower = line.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|words| lower.contains(words));
     if has(&TOO_MANY) || (has(&AGAIN) && has(&STARTING)) {
         return Some(Denial {
             reason: format!(
-                "the command could start no more processes; the sandbox lets it have {MOST_PROCESSES} at one time, threads \
-                 included: let it start fewer at once"
+                "the command could start no more processes; the sandbox lets it have {most} at one time, threads included \
+                 (limits.processes): let it start fewer at once"
             ),
             missing: Missing::Other,
         });
@@ -98,7 +98,7 @@ mod tests {
             ("HTTP 413: file too large", ""),
             ("3 tests have failed", ""),
         ] {
-            let reason = judge(line).map_or_else(String::new, |denial| denial.reason);
+            let reason = judge(line, 2048).map_or_else(String::new, |denial| denial.reason);
             assert!(
                 reason.contains(expected) && reason.is_empty() == expected.is_empty(),
                 "{line}: {reason}"

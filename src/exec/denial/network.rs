@@ -1,6 +1,7 @@
 //! A missing network, in the words of programs.
 
 use super::{Denial, Missing, quoted};
+use crate::exec::proxy::Refused;
 
 /// What programs say without one, in lower case.
 const SIGNS: [&str; 24] = [
@@ -29,6 +30,25 @@ const SIGNS: [&str; 24] = [
     "connect eperm",
     "unknown mysql server host",
 ];
+
+/// What programs say beside these where a proxy, or who connects for them, refuses a host.
+const OF_PROXIES: [&str; 6] = [
+    "403",
+    "forbidden",
+    "proxy",
+    "connection",
+    "not permitted",
+    "not allowed",
+];
+
+/// Which of the refused hosts is why a command failed: the one that its output names, else the last where the output speaks
+/// of such things. Programs ask for hosts that they do without.
+pub(super) fn refused<'r>(refused: &'r [Refused], output: &str) -> Option<&'r Refused> {
+    let lower = output.to_ascii_lowercase();
+    let named = refused.iter().rev().find(|one| lower.contains(&one.host));
+    let speaks = || lower.trim().is_empty() || SIGNS.iter().chain(&OF_PROXIES).any(|sign| lower.contains(sign));
+    named.or_else(|| refused.last().filter(|_| speaks()))
+}
 
 /// What stands before the name of a host, in lower case; the surest first.
 const BEFORE: [&str; 16] = [

@@ -1,30 +1,16 @@
 //! The person's repository, which is only read. Whatever its own configuration says, no program of it is started: no
 //! hook, no file-system monitor, no filter, no external diff.
 
-use super::{GitError, OwnRun, Stop, path_of_bytes};
-use std::collections::BTreeMap;
+use super::question::Question;
+use super::{GitError, Stop, path_of_bytes};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-
-/// Variables of the person that git needs to find itself and the person's own settings.
-const NEEDED: &[&str] = &["PATH", "HOME", "XDG_CONFIG_HOME"];
-
-/// Settings of every run, whatever the files say.
-const SETTINGS: &[&str] = &[
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.quotePath=false",
-    "color.ui=false",
-    "log.showSignature=false",
-];
 
 /// The repository around a folder. Each question is a run of git, which is waited for.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    folder: PathBuf,
-    env: BTreeMap<String, String>,
+    git: Question,
     stop: Stop,
-    settings: Vec<String>,
 }
 
 impl Reading {
@@ -32,38 +18,30 @@ impl Reading {
     /// run ends with `stop`.
     ///
     /// # Errors
-    /// There is no work tree around the folder, or no git.
+    /// There is no work tree around the folder, or no git; or its filters cannot be switched off.
     pub fn open(folder: &Path, env: &BTreeMap<String, String>, stop: &Stop) -> Result<Self, GitError> {
-        let needed = env.iter().filter(|(name, _)| NEEDED.contains(&name.as_str()));
         let mut reading = Self {
-            folder: folder.to_owned(),
-            env: needed.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            git: Question::new(folder, env),
             stop: stop.clone(),
-            settings: SETTINGS.iter().map(|one| (*one).to_owned()).collect(),
         };
         let top = reading.line(&["rev-parse", "--show-toplevel"])?;
-        reading.folder = PathBuf::from(top);
-        reading.settings.extend(reading.without_filters());
+        reading.git.folder = PathBuf::from(top);
+        reading.git.settings = reading.without_filters()?;
         Ok(reading)
     }
 
     /// The same where what git notes goes to a folder aside, with its own copy of the index; `objects` are the repository's.
     #[must_use]
     pub fn noting_in(&self, aside: &Path, objects: &Path) -> Self {
-        let mut noting = self.clone();
-        let own = [
-            ("GIT_INDEX_FILE", aside.join("index")),
-            ("GIT_OBJECT_DIRECTORY", aside.to_owned()),
-            ("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects.to_owned()),
-        ];
-        let own = own.map(|(name, path)| (name.to_owned(), path.to_string_lossy().into_owned()));
-        noting.env.extend(own);
-        noting
+        Self {
+            git: self.git.noting_in(aside, objects),
+            stop: self.stop.clone(),
+        }
     }
 
     /// The top of the work tree.
     pub fn top(&self) -> &Path {
-        &self.folder
+        &self.git.folder
     }
 
     /// What git prints.
@@ -71,23 +49,7 @@ impl Reading {
     /// # Errors
     /// Git refuses, in its own words, or was stopped.
     pub fn ask(&self, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
-        let mut command = std::process::Command::new("git");
-        for setting in &self.settings {
-            command.args(["-c", setting]);
-        }
-        command
-            .args(arguments)
-            .current_dir(&self.folder)
-            .env_clear()
-            .envs(&self.env)
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_OPTIONAL_LOCKS", "0")
-            .env("GIT_NO_LAZY_FETCH", "1")
-            .env("LC_ALL", "C")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        OwnRun::start(command, arguments, &self.stop)?.finish()
+        self.git.ask(arguments, &self.stop)
     }
 
     /// The first line of what git prints; an error where it prints nothing.
@@ -114,39 +76,46 @@ impl Reading {
     pub fn paths(&self, arguments: &[&str]) -> Result<Vec<PathBuf>, GitError> {
         let answer = self.ask(arguments)?;
         let names = answer.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-        Ok(names.map(|name| self.folder.join(path_of_bytes(name))).collect())
+        Ok(names.map(|name| self.git.folder.join(path_of_bytes(name))).collect())
     }
 
     /// The filters that the repository's own configuration names are programs that git would start to compare a file.
-    fn without_filters(&self) -> Vec<String> {
-        let arguments = [
-            "config",
-            "--show-scope",
-            "--includes",
-            "--name-only",
-            "--get-regexp",
-            "^filter\\.",
-        ];
-        let Ok(answer) = self.ask(&arguments) else {
-            // There is none.
-            return Vec::new();
-        };
-        let text = String::from_utf8_lossy(&answer).into_owned();
-        let local = text.lines().filter_map(|line| {
-            let (scope, name) = line.split_once('\t')?;
-            matches!(scope, "local" | "worktree").then_some(name)
-        });
-        let mut drivers: Vec<&str> = local
-            .filter_map(|name| name.get("filter.".len()..)?.rsplit_once('.'))
-            .map(|(driver, _)| driver)
-            .collect();
-        drivers.sort_unstable();
-        drivers.dedup();
+    ///
+    /// # Errors
+    /// Git does not say which they are, or one has a name that cannot be given to a run.
+    fn without_filters(&self) -> Result<Vec<String>, GitError> {
+        // All settings: a search for those alone would fail where there are none, as it does where something is wrong.
+        let answer = self.ask(&["config", "--list", "--show-scope", "--includes", "--name-only", "-z"])?;
+        let mut words = answer.split(|byte| *byte == 0);
+        let mut drivers = BTreeSet::new();
+        while let (Some(scope), Some(name)) = (words.next(), words.next()) {
+            let driver = name.strip_prefix(b"filter.").and_then(|rest| {
+                let end = rest.iter().rposition(|byte| *byte == b'.')?;
+                Some(&rest[..end])
+            });
+            // Those of the person and of the machine are theirs.
+            let is_own = !matches!(scope, b"system" | b"global" | b"command");
+            if let Some(driver) = driver.filter(|_| is_own) {
+                drivers.insert(switchable(driver)?.to_owned());
+            }
+        }
         let off = |driver: &str| {
             ["clean=", "smudge=", "process=", "required=false"].map(|setting| format!("filter.{driver}.{setting}"))
         };
-        drivers.into_iter().flat_map(off).collect()
+        Ok(drivers.iter().flat_map(|driver| off(driver)).collect())
     }
+}
+
+/// The name of a filter, if git takes it in a setting on its command line: it ends a setting's name at the first `=`.
+fn switchable(driver: &[u8]) -> Result<&str, GitError> {
+    let name = std::str::from_utf8(driver).ok().filter(|name| !name.contains('='));
+    name.ok_or_else(|| GitError::Failed {
+        doing: "config".to_owned(),
+        message: format!(
+            "the repository names the filter {:?}, which cannot be switched off; rename it",
+            String::from_utf8_lossy(driver)
+        ),
+    })
 }
 
 #[cfg(test)]
@@ -196,6 +165,89 @@ mod tests {
         stop.stop();
         let stopped = Reading::open(&root, &env(), &stop).map(drop);
         assert_eq!(stopped, Err(GitError::Stopped));
+    }
+
+    /// Filters by names that say something else to git where a setting stands, and those of files that are included.
+    #[test]
+    fn a_filter_that_cannot_be_switched_off_is_not_started() {
+        for (driver, is_read) in [("evil", true), ("a.B", true), ("a=b", false), ("a=", false)] {
+            for included in [false, true] {
+                let folder = tempfile::tempdir().expect("a folder");
+                let root = folder.path().canonicalize().expect("a path");
+                git(&root, &["init", "-q", "-b", "main"]);
+                std::fs::write(root.join("a.txt"), "1\n").expect("a file");
+                git(&root, &["add", "."]);
+                git(&root, &["commit", "-qm", "one"]);
+                let mark = root.join(".git/started");
+                let program = format!("sh -c 'echo x > {}; cat'", mark.display());
+                let file = match included {
+                    false => "config",
+                    true => "more",
+                };
+                let file = root.join(".git").join(file);
+                let text = std::fs::read_to_string(&file).unwrap_or_default();
+                let table = format!("{text}[filter {driver:?}]\n\tclean = \"{program}\"\n");
+                std::fs::write(&file, table).expect("settings");
+                if included {
+                    git(&root, &["config", "include.path", "more"]);
+                }
+                let attributes = format!("*.txt filter={driver}\n");
+                std::fs::write(root.join(".git/info/attributes"), attributes).expect("attributes");
+                std::fs::write(root.join("a.txt"), "2\n").expect("a file");
+                let opened = Reading::open(&root, &env(), &Stop::default());
+                match is_read {
+                    true => {
+                        let changed = opened
+                            .expect("a repository")
+                            .paths(&["diff", "--name-only", "-z", "HEAD"]);
+                        assert_eq!(changed.expect("a list"), [root.join("a.txt")], "{driver:?}");
+                    }
+                    false => {
+                        let why = opened.map(drop).expect_err(driver).to_string();
+                        assert!(why.contains("filter"), "{driver:?}: {why}");
+                    }
+                }
+                assert!(!mark.exists(), "the filter {driver:?} was started");
+            }
+        }
+        assert!(switchable(b"\xff").is_err());
+    }
+
+    #[test]
+    fn a_filter_that_cannot_be_switched_off_is_none_to_be_read_with() {
+        for (name, is_read) in [
+            (&b"x"[..], true),
+            (b"a.b", true),
+            (b"", true),
+            (b"a=b", false),
+            (b"\xe9", false),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let root = folder.path().canonicalize().expect("a path");
+            git(&root, &["init", "-q"]);
+            std::fs::write(root.join("x.txt"), "1\n").expect("a file");
+            std::fs::write(
+                root.join(".gitattributes"),
+                [b"* filter=".as_slice(), name, b"\n"].concat(),
+            )
+            .expect("a file");
+            git(&root, &["add", "x.txt"]);
+            git(&root, &["commit", "-qm", "one"]);
+            let mark = root.join(".git/started");
+            let program = format!("\"]\n\tclean = \"sh -c 'echo x > {}; cat'\"\n", mark.display());
+            let settings = [b"[filter \"".as_slice(), name, program.as_bytes()].concat();
+            // Where others have theirs, as well.
+            std::fs::write(root.join(".git/more"), settings).expect("a file");
+            git(&root, &["config", "include.path", "more"]);
+            std::fs::write(root.join("x.txt"), "2\n").expect("a file");
+            let reading = Reading::open(&root, &env(), &Stop::default());
+            assert_eq!(reading.is_ok(), is_read, "{name:?}: {reading:?}");
+            if let Ok(reading) = reading {
+                let changed = reading.paths(&["diff", "--name-only", "-z", "--no-ext-diff", "--no-textconv", "HEAD"]);
+                assert_eq!(changed.expect("a list"), [root.join("x.txt")], "{name:?}");
+            }
+            assert!(!mark.exists(), "{name:?}: the filter was started");
+        }
     }
 
     #[test]

@@ -1,36 +1,42 @@
-//! What a command without a network may reach all the same: ports of the machine's own loopback, single hosts, socket
+//! What a command without a network may reach all the same: ports of the machine's own loopback, addresses, socket
 //! files outside. The keeper makes such a connection, on a socket of the network outside, and puts it in the place of
 //! the command's own socket; the address is the keeper's copy, so nothing that the command does meanwhile changes it.
 //!
 //! On its own loopback a command comes first: a granted port on which something inside the sandbox listens leads there.
-//! Names are looked up before the command starts and are fixed from then on; a name that leads to the machine itself or
-//! to its neighbourhood (loopback, link-local, multicast) opens nothing, whoever answers for it.
+//! Hosts that were granted by name are reached through their proxy (`exec::proxy`) and in no other way. For programs that know
+//! no proxy each name stands in the command's table of names with an address that is nobody's; who connects there is connected
+//! to the proxy, which is asked for the name.
 
 use super::sys;
+use crate::config::permissions::Host;
 use crate::exec::confinement::Walls;
+use crate::exec::proxy::Way;
 use libc::c_int;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long looking up all names may take. What is not found by then stays unknown to the command.
-const LOOKING_UP: Duration = Duration::from_secs(5);
-
-/// Longest list of addresses that is taken from one name, in bytes.
-const MAX_ANSWER: usize = 16 * 1024;
+/// Where the addresses that stand for names begin: a range for measurements, which leads nowhere.
+const STAND_INS: u32 = u32::from_be_bytes([198, 18, 0, 1]);
+/// Names that get one.
+const MOST_NAMES: usize = 4096;
 
 /// What was granted, made concrete before the command starts.
 #[derive(Debug, Default)]
 pub(super) struct Reach {
     ports: Vec<u16>,
-    hosts: Vec<(IpAddr, Option<u16>)>,
+    hosts: Vec<(Host, Option<u16>)>,
     /// The table of host names for the command, where names were granted.
     pub names: Option<String>,
+    /// The names in it, with the addresses that stand for them.
+    named: Vec<(Ipv4Addr, String)>,
+    /// Where the proxy for names is.
+    proxy: Option<Way>,
     sockets: Vec<Socket>,
 }
 
@@ -60,35 +66,43 @@ impl Reach {
             return Ok(reach);
         }
         reach.ports = walls.loopback_ports.clone();
-        let mut names: Vec<(&str, Option<u16>)> = Vec::new();
+        reach.proxy = walls.proxy.clone();
+        let mut table = String::new();
         for (host, port) in &walls.hosts {
-            let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-            if let Ok(address) = bare.unwrap_or(host).parse::<IpAddr>() {
-                reach.hosts.push((address.to_canonical(), *port));
-            } else if is_localhost(host) {
-                let loopback = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-                reach.hosts.extend(loopback.map(|address| (address, *port)));
-            } else if is_name(host) {
-                names.push((host, *port));
-            } else {
-                return Err(format!("a granted host is no name and no address: {host:?}"));
+            let parsed = Host::parse(host);
+            let parsed = parsed.map_err(|why| format!("a granted host is no name and no address: {host:?} {why}"))?;
+            match parsed {
+                Host::Name(_) if parsed.is_this_machine() => {
+                    let loopback = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+                    reach
+                        .hosts
+                        .extend(loopback.map(|address| (Host::Address(address), *port)));
+                }
+                Host::Name(name) => reach.name(name, &mut table),
+                Host::Address(_) | Host::Range(..) => reach.hosts.push((parsed, *port)),
+                // Which names there are is not known.
+                Host::Below(_) | Host::Every => {}
             }
         }
-        if !names.is_empty() {
-            let known = look_up(&names, LOOKING_UP);
-            let mut table = String::new();
-            for ((name, port), addresses) in names.iter().zip(known) {
-                for address in addresses {
-                    let _infallible = writeln!(table, "{address} {name}");
-                    reach.hosts.push((address, *port));
-                }
-            }
+        if !table.is_empty() {
             // What the machine itself says stands behind, as a name that has several lines has all of their addresses.
             table.push_str("127.0.0.1 localhost\n::1 localhost\n");
-            table.push_str(&fs::read_to_string("/etc/hosts").unwrap_or_default());
+            let own = fs::read_to_string("/etc/hosts").unwrap_or_default();
+            table.push_str(&without(&own, &reach.named));
             reach.names = Some(table);
         }
         Ok(reach)
+    }
+
+    /// Gives a name an address that stands for it.
+    fn name(&mut self, name: String, table: &mut String) {
+        if self.proxy.is_none() || self.named.len() == MOST_NAMES || self.named.iter().any(|(_, known)| *known == name)
+        {
+            return;
+        }
+        let address = Ipv4Addr::from_bits(STAND_INS + self.named.len() as u32);
+        let _infallible = writeln!(table, "{address} {name}");
+        self.named.push((address, name));
     }
 
     /// Whether connections may have to be made for the command.
@@ -100,8 +114,17 @@ impl Reach {
     pub(super) fn grants(&self, address: &SocketAddr) -> bool {
         let (ip, port) = (address.ip().to_canonical(), address.port());
         let loopback = ip == Ipv4Addr::LOCALHOST || ip == Ipv6Addr::LOCALHOST;
-        let host = |(known, only): &(IpAddr, Option<u16>)| *known == ip && only.is_none_or(|only| only == port);
+        let host = |(known, only): &(Host, Option<u16>)| known.holds(ip) && only.is_none_or(|only| only == port);
         loopback && self.ports.contains(&port) || self.hosts.iter().any(host)
+    }
+
+    /// The name for which an address stands, with the way to the proxy that leads there.
+    pub(super) fn named(&self, address: &SocketAddr) -> Option<(&str, &Way)> {
+        let IpAddr::V4(address) = address.ip().to_canonical() else {
+            return None;
+        };
+        let (_, name) = self.named.iter().find(|(known, _)| *known == address)?;
+        Some((name, self.proxy.as_ref()?))
     }
 
     /// Whether a socket file, by its real path, is one that may be connected to.
@@ -113,77 +136,23 @@ impl Reach {
     }
 }
 
-fn is_localhost(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    name == "localhost" || name.ends_with(".localhost")
-}
-
-/// Whether it can stand in a table of names.
-fn is_name(name: &str) -> bool {
-    let sound = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    !name.is_empty() && name.len() <= 253 && name.bytes().all(sound) && !name.starts_with('.')
-}
-
-/// Whether a name may lead there.
-fn is_elsewhere(address: IpAddr) -> bool {
-    let near = address.is_loopback() || address.is_unspecified() || address.is_multicast();
-    !near
-        && match address {
-            IpAddr::V4(address) => !(address.is_link_local() || address.is_broadcast() || address.octets()[0] == 0),
-            IpAddr::V6(address) => !address.is_unicast_link_local(),
+/// A table of names without those that stand in it already.
+fn without(table: &str, named: &[(Ipv4Addr, String)]) -> String {
+    let is_named = |asked: &str| {
+        named
+            .iter()
+            .any(|(_, name)| name.eq_ignore_ascii_case(asked.trim_end_matches('.')))
+    };
+    let mut left = String::new();
+    for line in table.lines() {
+        let mut fields = line.split('#').next().unwrap_or_default().split_whitespace();
+        let Some(address) = fields.next() else { continue };
+        let names: Vec<&str> = fields.filter(|name| !is_named(name)).collect();
+        if !names.is_empty() {
+            let _infallible = writeln!(left, "{address} {}", names.join(" "));
         }
-}
-
-/// The addresses of each name, each looked up by a process of its own: it may take long, and cannot be called back.
-fn look_up(names: &[(&str, Option<u16>)], patience: Duration) -> Vec<Vec<IpAddr>> {
-    let end = Instant::now() + patience;
-    let mut asked = Vec::new();
-    for (name, _) in names {
-        let started = sys::socket_pair().and_then(|(ours, theirs)| {
-            if let sys::Forked::Parent(pid) = sys::fork(0)? {
-                return Ok((pid, ours));
-            }
-            let _unsupported = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
-            let mut answer = String::new();
-            for address in (*name, 0u16).to_socket_addrs().into_iter().flatten() {
-                let _infallible = writeln!(answer, "{}", address.ip());
-            }
-            let _gone = sys::send(&theirs, answer.as_bytes());
-            sys::exit(0)
-        });
-        asked.push(started.ok());
     }
-    let mut known = Vec::new();
-    for process in asked {
-        let Some((pid, socket)) = process else {
-            known.push(Vec::new());
-            continue;
-        };
-        let mut answer = Vec::new();
-        let mut buffer = [0; 1024];
-        loop {
-            let left = end.saturating_duration_since(Instant::now()).as_millis();
-            if answer.len() > MAX_ANSWER || !sys::poll([Some(socket.as_raw_fd())], left as c_int)[0] {
-                break;
-            }
-            match sys::receive(&socket, &mut buffer) {
-                Ok(read) if read > 0 => answer.extend_from_slice(&buffer[..read]),
-                _ => break,
-            }
-        }
-        sys::kill(pid, libc::SIGKILL);
-        while sys::reap(true).is_ok_and(|ended| ended.is_some_and(|ended| ended.pid != pid)) {}
-        let mut addresses: Vec<IpAddr> = Vec::new();
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        for address in answer.lines().filter_map(|line| line.parse::<IpAddr>().ok()) {
-            let address = address.to_canonical();
-            if is_elsewhere(address) && !addresses.contains(&address) {
-                addresses.push(address);
-            }
-        }
-        known.push(addresses);
-    }
-    known
+    left
 }
 
 /// Whether programs look for names in the table at all, by the text of `/etc/nsswitch.conf`. Without the file they do.
@@ -258,6 +227,57 @@ pub(super) fn resemble(fresh: &OwnedFd, own: &OwnedFd) -> io::Result<()> {
         sys::set_non_blocking(fresh)?;
     }
     Ok(())
+}
+
+/// The address of a port of this machine's loopback, for a socket of the family.
+pub(super) fn loopback(family: c_int, port: u16) -> Vec<u8> {
+    let (family_bytes, port) = ((family as u16).to_ne_bytes(), port.to_be_bytes());
+    let octets = Ipv4Addr::LOCALHOST.octets();
+    match family {
+        libc::AF_INET6 => {
+            let mapped = Ipv4Addr::LOCALHOST.to_ipv6_mapped().octets();
+            [&family_bytes[..], &port, &[0; 4], &mapped, &[0; 4]].concat()
+        }
+        _ => [&family_bytes[..], &port, &octets, &[0; 8]].concat(),
+    }
+}
+
+/// Longest answer of the proxy that is read.
+const LONGEST_ANSWER: usize = 4096;
+/// How long it may take: a little longer than the proxy itself waits for a host.
+const ANSWERING: Duration = Duration::from_secs(60);
+/// The same for a program that does not expect to wait, and does nothing else meanwhile.
+const ANSWERING_SOON: Duration = Duration::from_secs(10);
+
+/// Connects to the proxy and asks it for a host, in the place of the command's own socket. The error is what a connection to
+/// the host would have given.
+pub(super) fn ask(fresh: &OwnedFd, own: &OwnedFd, proxy: &[u8], asked: &str) -> Result<(), c_int> {
+    let soon = sys::is_non_blocking(own);
+    let due = Instant::now() + if soon { ANSWERING_SOON } else { ANSWERING };
+    sys::connect(fresh, proxy)?;
+    let gone = |error: io::Error| error.raw_os_error().unwrap_or(libc::ECONNREFUSED);
+    sys::send(fresh, asked.as_bytes()).map_err(gone)?;
+    // Byte by byte, as all that comes after the answer is the program's.
+    let (mut answer, mut byte) = (Vec::new(), [0; 1]);
+    while !answer.ends_with(b"\r\n\r\n") {
+        let left = due.saturating_duration_since(Instant::now()).as_millis();
+        let left = c_int::try_from(left).unwrap_or(c_int::MAX);
+        if answer.len() == LONGEST_ANSWER || !sys::poll([Some(fresh.as_raw_fd())], left)[0] {
+            return Err(libc::ETIMEDOUT);
+        }
+        match sys::receive(fresh, &mut byte) {
+            Ok(1) => answer.push(byte[0]),
+            Ok(_) => return Err(libc::ECONNREFUSED),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(gone(error)),
+        }
+    }
+    match answer.get(9..12) {
+        Some(b"200") => Ok(()),
+        Some(b"403") => Err(libc::EPERM),
+        Some(b"504") => Err(libc::ETIMEDOUT),
+        _ => Err(libc::ECONNREFUSED),
+    }
 }
 
 /// Gives out sockets of the network outside to a keeper inside: a process that does nothing else, and ends when nobody
@@ -374,7 +394,7 @@ mod tests {
             "",
             "a b",
             "a\nb",
-            "*.example.org",
+            "a*.example.org",
             ".example.org",
             "http://example.org",
             "1.2.3.4:80",
@@ -392,29 +412,46 @@ mod tests {
     }
 
     #[test]
-    fn names_lead_elsewhere_only() {
-        for (address, expected) in [
-            ("93.184.216.34", true),
-            ("10.0.0.1", true),
-            ("2001:db8::1", true),
-            ("127.0.0.1", false),
-            ("127.9.9.9", false),
-            ("0.0.0.0", false),
-            ("0.1.2.3", false),
-            ("169.254.169.254", false),
-            ("224.0.0.1", false),
-            ("255.255.255.255", false),
-            ("::1", false),
-            ("::", false),
-            ("fe80::1", false),
-            ("ff02::1", false),
+    fn a_name_is_an_address_of_its_own_that_only_the_proxy_knows() {
+        let hosts = [
+            "a.example",
+            "*.b.example",
+            "A.example.",
+            "c.example",
+            "localhost",
+            "10.0.0.0/8",
+        ];
+        let walls = Walls {
+            hosts: hosts.iter().map(|host| ((*host).to_owned(), Some(443))).collect(),
+            proxy: Some(serde_json::from_str(r#"{"port": 9, "secret": "s", "keeper_secret": "k"}"#).expect("a way")),
+            loopback_ports: vec![9],
+            ..Walls::default()
+        };
+        let reach = Reach::of(&walls).expect("hosts");
+        let table = reach.names.as_deref().expect("a table");
+        assert!(
+            table.starts_with("198.18.0.1 a.example\n198.18.0.2 c.example\n127.0.0.1 localhost\n"),
+            "{table}"
+        );
+        for (address, name) in [
+            ("198.18.0.1:443", Some("a.example")),
+            ("198.18.0.1:80", Some("a.example")),
+            ("[::ffff:198.18.0.2]:443", Some("c.example")),
+            ("198.18.0.3:443", None),
+            ("10.0.0.1:443", None),
         ] {
-            assert_eq!(
-                is_elsewhere(address.parse().expect("an address")),
-                expected,
-                "{address}"
-            );
+            let address: SocketAddr = address.parse().expect("an address");
+            assert_eq!(reach.named(&address).map(|(name, _)| name), name, "{address}");
         }
+        let granted = |address: &str| reach.grants(&address.parse().expect("an address"));
+        assert!(granted("10.1.2.3:443") && !granted("10.1.2.3:80") && !granted("198.18.0.1:443"));
+        let walls = Walls { proxy: None, ..walls };
+        assert!(
+            Reach::of(&walls).expect("hosts").names.is_none(),
+            "a name without a proxy leads nowhere"
+        );
+        let own = "192.0.2.7 A.EXAMPLE other # a.example\n# a.example\n192.0.2.8 a.example.\n::1 d\n";
+        assert_eq!(without(own, &reach.named), "192.0.2.7 other\n::1 d\n");
     }
 
     #[test]

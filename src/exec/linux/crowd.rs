@@ -4,9 +4,7 @@
 
 use super::{descent, sys};
 use std::fs;
-
-/// Milliseconds from look to look.
-pub(super) const EVERY: libc::c_int = 25;
+use std::time::Duration;
 
 /// Watches over what descends from this process.
 #[derive(Debug)]
@@ -18,6 +16,9 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
+    /// From look to look.
+    pub(super) const EVERY: Duration = Duration::from_millis(25);
+
     pub(super) fn watch(most: u64) -> Self {
         Self {
             most,

@@ -1,7 +1,7 @@
 //! The last steps of the command's process before it becomes the program: every right that it can give up, it gives
 //! up here. These functions return only when something failed.
 
-use super::limits::Limits;
+use super::limits::{self, Limits};
 use super::{landlock, seccomp, sys, terminal};
 use crate::exec::role::{Order, Report};
 use std::ffi::CString;
@@ -33,6 +33,9 @@ pub(super) struct Inside<'a> {
     pub other_processes: Option<u64>,
     /// Whether the keeper wants to be asked about new names in folders.
     pub watch_names: bool,
+    /// Whether it wants to be asked about files that are written, and about what is removed.
+    pub watch_writes: bool,
+    pub watch_removal: bool,
     /// Whether somebody reads what the kernel writes down of Landlock's refusals.
     pub record: bool,
     /// Bits of the capabilities to keep.
@@ -64,6 +67,9 @@ pub(super) fn enter_unconfined(order: &Order, keeper: libc::pid_t) -> Report {
     if sys::parent() != keeper {
         sys::exit(128 + libc::SIGKILL as u8);
     }
+    if order.bounds.is_some() {
+        limits::go_first();
+    }
     match settle(order) {
         Ok(()) => execute(order),
         Err(report) => report,
@@ -88,7 +94,8 @@ fn settle(order: &Order) -> Result<(), Report> {
 fn confine(inside: &Inside<'_>, keeper: &OwnedFd) -> Result<(), (&'static str, io::Error)> {
     // Follows its keeper into death; in a process namespace the kernel sees to that anyway.
     let _unsupported = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
-    Limits::default()
+    limits::go_first();
+    Limits::of(inside.order.bounds.unwrap_or_default())
         .impose(inside.other_processes)
         .map_err(|error| ("resource limits", error))?;
     sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1).map_err(|error| ("no_new_privs", error))?;
@@ -111,6 +118,8 @@ fn confine(inside: &Inside<'_>, keeper: &OwnedFd) -> Result<(), (&'static str, i
         own_ipc: inside.own_ipc,
         watch_metadata: inside.watch_metadata,
         watch_names: inside.watch_names,
+        watch_writes: inside.watch_writes,
+        watch_removal: inside.watch_removal,
         ask: true,
     };
     let unknown = || ("a system call filter", io::Error::from(io::ErrorKind::Unsupported));

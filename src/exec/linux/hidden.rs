@@ -14,16 +14,15 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Covers the places and, with `names`, the machine's table of host names; places are found in the view as it is now.
-/// What the covers are copied from is left on top of [`HOLDER`], to be covered itself: taking a mount away is slow. True
-/// if it is there.
-pub(super) fn cover(places: &[PathBuf], names: Option<&str>) -> io::Result<bool> {
+/// What the covers are copied from is left on top of [`HOLDER`], to be covered itself: taking a mount away is slow.
+pub(super) fn cover(places: &[PathBuf], names: Option<&str>) -> io::Result<()> {
     let places = everywhere(places);
     let table = match names {
         Some(_) => Some(fs::canonicalize(HOST_TABLE)?),
         None => None,
     };
     if places.is_empty() && table.is_none() {
-        return Ok(false);
+        return Ok(());
     }
     sys::mount(
         c"tmpfs",
@@ -32,8 +31,7 @@ pub(super) fn cover(places: &[PathBuf], names: Option<&str>) -> io::Result<bool>
         libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
         c"mode=0700,size=4m",
     )?;
-    cover_from(Path::new(HOLDER), &places, table.as_deref().zip(names))?;
-    Ok(true)
+    cover_from(Path::new(HOLDER), &places, table.as_deref().zip(names))
 }
 
 /// Any folder will do to hold the covers; this one is always there, and gets a mount of its own anyway.

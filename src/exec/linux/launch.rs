@@ -2,8 +2,10 @@
 //! everything else of `linux` in processes of the sandbox role.
 
 use super::sys;
+use crate::exec::proxy::{Proxy, Refused, Traffic};
 use crate::exec::role::{self, Order, Report};
 use crate::exec::run::{ExecError, self_program};
+use crate::exec::wrote::Wrote;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
@@ -20,7 +22,7 @@ const TRIES: usize = 3;
 /// Between attempts to hand over while more orders wait than the socket holds.
 const CROWDED: Duration = Duration::from_millis(2);
 
-/// Reports kept; a command can have any number of attempts blocked.
+/// Reports kept, of those for the person and of the others; a command can have any number of attempts blocked.
 const MAX_REPORTS: usize = 16;
 
 /// The starter that this process has, if any. It ends when the socket is closed: with this process.
@@ -105,12 +107,19 @@ pub(in crate::exec) struct Line {
     heard: Vec<u8>,
     reports: Vec<Report>,
     keeper: Option<u32>,
+    /// Whether the keeper looks for what the command has made before it ends.
+    sweeps: bool,
     exit_code: Option<u8>,
     signal: Option<i32>,
+    /// What the command writes.
+    wrote: Wrote,
+    /// What leads it to hosts by their names.
+    proxy: Option<Proxy>,
 }
 
 /// Has a keeper run the order. `streams` are the command's standard input, output and error.
 pub(in crate::exec) async fn start(order: &Order, streams: [OwnedFd; 3]) -> Result<Line, ExecError> {
+    let sweeps = order.walls.as_ref().is_some_and(|walls| walls.later.is_some());
     let order = serde_json::to_vec(order).map_err(|error| ExecError::CannotConfine {
         reason: format!("a path is not valid UTF-8: {error}"),
     })?;
@@ -118,8 +127,9 @@ pub(in crate::exec) async fn start(order: &Order, streams: [OwnedFd; 3]) -> Resu
     message.extend((order.len() as u32).to_le_bytes());
     message.extend(order);
     for _ in 0..TRIES {
-        let line = Line::open(&message, &streams).await.map_err(ExecError::Start)?;
+        let mut line = Line::open(&message, &streams).await.map_err(ExecError::Start)?;
         if line.keeper.is_some() {
+            line.sweeps = sweeps;
             return Ok(line);
         }
     }
@@ -146,8 +156,11 @@ impl Line {
             heard: Vec::new(),
             reports: Vec::new(),
             keeper: None,
+            sweeps: false,
             exit_code: None,
             signal: None,
+            wrote: Wrote::default(),
+            proxy: None,
         };
         while line.keeper.is_none() && !line.is_over() {
             line.hear().await;
@@ -173,6 +186,27 @@ impl Line {
     /// What the keeper has said about walls and about a command that did not start.
     pub(in crate::exec) fn reports(&self) -> &[Report] {
         &self.reports
+    }
+
+    /// Lets this hear what the command writes, as long as it runs.
+    pub(in crate::exec) fn tell_of(&mut self, wrote: Wrote) {
+        wrote.take_over(&self.wrote);
+        self.wrote = wrote;
+    }
+
+    /// Keeps the proxy for as long as the command runs.
+    pub(in crate::exec) fn keep(&mut self, proxy: Option<Proxy>) {
+        self.proxy = proxy;
+    }
+
+    /// The hosts that it was refused.
+    pub(in crate::exec) fn refused_hosts(&self) -> Vec<Refused> {
+        self.proxy.as_ref().map(Proxy::refused).unwrap_or_default()
+    }
+
+    /// What went to hosts and came from them.
+    pub(in crate::exec) fn traffic(&self) -> Vec<Traffic> {
+        self.proxy.as_ref().map(Proxy::traffic).unwrap_or_default()
     }
 
     /// Asks the command to end; whether that reached it.
@@ -213,7 +247,13 @@ impl Line {
         let mut bytes = [0; 1024];
         match reader.read(&mut bytes).await {
             Ok(read) if read > 0 => self.take(&bytes[..read]),
-            _ => self.reader = None,
+            _ => {
+                self.reader = None;
+                // It was ended, by this process or another one, before its last word.
+                if self.sweeps {
+                    self.reports.push(Report::Unswept);
+                }
+            }
         }
     }
 
@@ -225,8 +265,14 @@ impl Line {
                 Ok(Report::Taken { pid }) => self.keeper = Some(pid),
                 Ok(Report::Ended { exit_code }) => self.exit_code = Some(exit_code),
                 Ok(Report::Signalled { signal }) => self.signal = Some(signal),
-                Ok(report) if self.reports.len() < MAX_REPORTS && !self.reports.contains(&report) => {
-                    self.reports.push(report);
+                Ok(Report::Naming) => self.wrote.begin(),
+                Ok(Report::Wrote { mark }) => self.wrote.add(mark),
+                Ok(Report::WroteUnnamed) => self.wrote.lose(),
+                Ok(report) if !self.reports.contains(&report) => {
+                    let alike = |kept: &&Report| kept.belongs_to_output() == report.belongs_to_output();
+                    if self.reports.iter().filter(alike).count() < MAX_REPORTS {
+                        self.reports.push(report);
+                    }
                 }
                 _ => {}
             }

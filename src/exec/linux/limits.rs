@@ -1,12 +1,14 @@
 //! How much a confined command may take: enough for the largest builds, too little to take the machine down.
 //!
 //! Who counts the processes differs:
-//! - in a process namespace the kernel does, for all in it, where the namespace has a `pid_max` of its own (Linux 6.14);
+//! - in a process namespace the kernel does, for all in it, where the namespace has a `pid_max` of its own (Linux 6.14) and
+//!   its first ids can be passed over (`ns_last_pid`);
 //! - in a user namespace `RLIMIT_NPROC` does (Linux 5.14), for what the user runs in it;
 //! - elsewhere `RLIMIT_NPROC` does, for all that the user runs on the machine: what runs already is added. It does not
 //!   bind root, whose processes the keeper counts itself (`crowd`).
 
 use super::sys;
+use crate::config::bounds::Bounds;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -22,26 +24,23 @@ pub(super) struct Limits {
     pub open_files: u64,
     /// Processes and threads at one time.
     pub processes: u64,
+    /// Bytes that each process may keep from being given up, in memory: what a file holds counts as nobody's else.
+    pub locked: u64,
 }
-
-/// See [`Limits::processes`].
-pub(in crate::exec) const PROCESSES: u64 = 2048;
 
 /// See [`Limits::file_size`].
 pub(in crate::exec) const FILE_SIZE: u64 = 64 << 30;
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            core: 0,
-            file_size: FILE_SIZE,
-            open_files: 65_536,
-            processes: PROCESSES,
-        }
-    }
+/// As much as the kernel lets a process have by itself.
+const LOCKED: u64 = 8 << 20;
+
+/// Has the kernel end this process, and what it starts, before others when the machine is out of memory. Where that is not
+/// allowed, it is as it was.
+pub(super) fn go_first() {
+    let _refused = fs::write("/proc/self/oom_score_adj", "1000");
 }
 
-/// Process ids that a namespace keeps from handing out again, which its highest id has to leave room for.
+/// The process ids up to this one a namespace hands out in its first round only.
 const RESERVED_IDS: u64 = 300;
 
 /// Since when a process namespace has a highest id of its own. Before, there is one for the whole machine.
@@ -53,12 +52,23 @@ pub(in crate::exec) fn binds_root() -> bool {
 }
 
 impl Limits {
+    pub(super) fn of(bounds: Bounds) -> Self {
+        Self {
+            core: 0,
+            file_size: FILE_SIZE,
+            open_files: 65_536,
+            processes: bounds.processes,
+            locked: LOCKED,
+        }
+    }
+
     /// Sets the limits of this process, for good. `already` is how many processes count that are not the command's;
     /// without it their number is bounded elsewhere.
     pub(super) fn impose(&self, already: Option<u64>) -> io::Result<()> {
         sys::lower_limit(sys::CORE, self.core)?;
         sys::lower_limit(sys::FILE_SIZE, self.file_size)?;
         sys::lower_limit(sys::OPEN_FILES, self.open_files)?;
+        sys::lower_limit(sys::LOCKED, self.locked)?;
         match already {
             Some(already) => sys::lower_limit(sys::PROCESSES, self.processes.saturating_add(already)),
             None => Ok(()),
@@ -66,10 +76,11 @@ impl Limits {
     }
 
     /// Bounds the process namespace that this process is the first of. Its `/proc/sys` must still be writable. False
-    /// where the kernel has no such bound.
+    /// where the kernel has no such bound, or would let more be started in the first round of ids.
     pub(super) fn bound_namespace(&self) -> bool {
-        let highest = (self.processes + RESERVED_IDS).to_string();
-        binds_root() && fs::write("/proc/sys/kernel/pid_max", highest).is_ok()
+        let set = |name: &str, id: u64| fs::write(format!("/proc/sys/kernel/{name}"), id.to_string()).is_ok();
+        // The ids that are left are as many as there may be processes.
+        binds_root() && set("pid_max", self.processes + RESERVED_IDS) && set("ns_last_pid", RESERVED_IDS)
     }
 }
 

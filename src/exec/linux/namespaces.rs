@@ -5,6 +5,7 @@
 
 use super::limits::Limits;
 use super::{hidden, landlock, sys};
+use crate::config::bounds::Bounds;
 use crate::exec::protected::Guard;
 use std::fs;
 use std::io;
@@ -26,7 +27,7 @@ pub(super) struct Prepared {
 /// Prepares new namespaces, in which this process is the first.
 pub(super) fn prepare(own_network: bool) -> Prepared {
     // A kernel that has no such bound leaves it to the limits of the processes.
-    let bounded = Limits::default().bound_namespace();
+    let bounded = Limits::of(Bounds::default()).bound_namespace();
     // Without the right to it the command has no loopback, as it has no other network.
     let loopback = own_network && sys::loopback_up().is_ok();
     // This process executes nothing itself; what it has in effect stays.
@@ -35,6 +36,17 @@ pub(super) fn prepare(own_network: bool) -> Prepared {
         loopback,
         bounded,
         bounding: OVER_FILES,
+    }
+}
+
+impl Prepared {
+    /// For a command that has other bounds than most. Its `/proc/sys` must still be writable.
+    pub(super) fn bounded_by(self, bounds: Bounds) -> Self {
+        let usual = bounds.processes == Bounds::default().processes;
+        Self {
+            bounded: self.bounded && (usual || Limits::of(bounds).bound_namespace()),
+            ..self
+        }
     }
 }
 
@@ -77,6 +89,9 @@ pub(super) fn enter(flags: libc::c_int, (user, group): (u32, u32)) -> io::Result
 
 /// Lays out the view. `roots` are canonical; `names` is the text of the table of host names, where the machine's own will
 /// not do.
+///
+/// # Errors
+/// The kernel refuses a part of it, as a fresh `/proc` in many containers.
 pub(super) fn build(roots: &[PathBuf], guard: &Guard, names: Option<&str>) -> io::Result<View> {
     let everything = roots.iter().any(|root| root == Path::new("/"));
     // From here on nothing that is mounted shows outside.
@@ -111,22 +126,19 @@ pub(super) fn build(roots: &[PathBuf], guard: &Guard, names: Option<&str>) -> io
     };
     sys::set_tree(None, attributes)?;
     for (tree, path) in trees {
-        sys::place_tree(&tree, &path)?;
+        match sys::place_tree(&tree, &path) {
+            // The person has taken it away meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && guard.standing.contains(&path) => {}
+            placed => placed?,
+        }
     }
-    let held = hidden::cover(&guard.hidden, names)?;
+    hidden::cover(&guard.hidden, names)?;
     let unused = libc::MS_NOSUID | libc::MS_NOEXEC | libc::MS_NODEV;
-    // Where parts of /proc are covered (containers), a fresh one is not allowed. The old one is read-only then, and
-    // Landlock keeps its processes out of reach.
-    let fresh = sys::mount(
-        c"proc",
-        Path::new(hidden::HOLDER),
-        c"proc",
-        unused | libc::MS_RDONLY,
-        c"",
-    );
-    if held && fresh.is_err() {
-        sys::unmount(Path::new(hidden::HOLDER))?;
-    }
+    // Where parts of /proc are covered (containers), a fresh one is not allowed. By the old one the keeper would ask other
+    // processes than those that it has the numbers of.
+    let holder = Path::new(hidden::HOLDER);
+    sys::mount(c"proc", holder, c"proc", unused | libc::MS_RDONLY, c"")
+        .map_err(|error| io::Error::new(error.kind(), format!("a {} of its own: {error}", hidden::HOLDER)))?;
     let own_terminals = own_terminals();
     let shared_memory = own_shared_memory(roots);
     let message_queues = own_message_queues();
@@ -168,6 +180,10 @@ fn plan(roots: &[PathBuf], guard: &Guard) -> Vec<(PathBuf, Access)> {
     for path in &guard.existing {
         add(path, Access::Read);
         between(path, &mut add);
+    }
+    // The folders around these may be moved, and they with them.
+    for path in guard.standing.iter().filter(|path| within(path)) {
+        add(path, Access::Read);
     }
     // What covers a hidden place comes later; here it is kept where it is.
     for path in guard.hidden.iter().filter(|path| within(path)) {

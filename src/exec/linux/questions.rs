@@ -7,18 +7,26 @@
 //! entry taken away when it ends (`set_aside`).
 
 use super::broker::{self, Factory, Reach};
+use super::later::{self, Kept};
+use super::moments::Calls;
+use super::names::{Named, Names};
 use super::sys::{self, Answer, Question};
+use super::telling::{Hearing, Telling};
 use super::{Post, metadata, seccomp, unix_sockets};
 use crate::exec::protected::Guard;
+use crate::exec::proxy::shown_program;
 use crate::exec::role::Report;
 use libc::{c_int, c_long};
+use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Longest socket address that is looked at; the longest there is has 128 bytes.
 const MAX_ADDRESS: u64 = 128;
@@ -34,6 +42,11 @@ pub(super) struct Asker<'a> {
     forbidden: Vec<(u64, u64, OsString)>,
     /// Places at which nothing must appear; the folder of each may come and go.
     awaited: Vec<PathBuf>,
+    /// What acts later.
+    kept: Option<Kept<'a>>,
+    names: RefCell<Names>,
+    calls: RefCell<Calls>,
+    telling: Telling<'a>,
     network: Network<'a>,
     /// Where modes, owners and times may be changed, if that is asked about.
     changeable: Option<Vec<PathBuf>>,
@@ -57,6 +70,7 @@ impl<'a> Asker<'a> {
     pub(super) fn new(
         listener: OwnedFd,
         guard: &Guard,
+        kept: Option<Kept<'a>>,
         network: Network<'a>,
         changeable: Option<Vec<PathBuf>>,
         post: &'a Post<'a>,
@@ -69,18 +83,41 @@ impl<'a> Asker<'a> {
             listener,
             forbidden: forbidden.collect(),
             awaited: guard.awaited.iter().map(|(_, target)| target.clone()).collect(),
+            kept,
+            names: RefCell::default(),
+            calls: RefCell::default(),
+            telling: Telling::begin(kept, post),
             network,
             changeable,
             post,
         }
     }
 
+    /// What has become known of the command, once it has ended.
+    pub(super) fn names(&self) -> Names {
+        Names {
+            moments: self.calls.borrow_mut().moments(),
+            ..self.names.take()
+        }
+    }
+
+    /// When it is to be looked after calls that were let through.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.calls.borrow().due()
+    }
+
+    /// Looks after them, if that is due.
+    pub(super) fn look_after_calls(&self) {
+        self.calls.borrow_mut().look();
+    }
+
     pub(super) fn listener(&self) -> &OwnedFd {
         &self.listener
     }
 
-    /// Answers one question. False when nobody is left to ask.
-    pub(super) fn answer_next(&self) -> bool {
+    /// Answers one question. False when nobody is left to ask. What takes longer calls `beside` in between, which does
+    /// whatever is due, and says whether the answer is still waited for.
+    pub(super) fn answer_next(&self, beside: &mut dyn FnMut() -> bool) -> bool {
         let question = match sys::next_question(&self.listener) {
             Ok(question) => question,
             // The one who asked was killed meanwhile, or the whole filter is gone; the descriptor tells which.
@@ -90,7 +127,7 @@ impl<'a> Asker<'a> {
             libc::SYS_connect => self.connect_in_helper(&question),
             libc::SYS_listen => sys::answer(&self.listener, question.id, self.listen(&question)),
             call if metadata::CHANGING.contains(&call) => self.change_metadata(&question),
-            _ => sys::answer(&self.listener, question.id, self.judge_name(&question)),
+            _ => sys::answer(&self.listener, question.id, self.judge_entry(&question, beside)),
         }
         true
     }
@@ -224,8 +261,13 @@ impl<'a> Asker<'a> {
         let ip = address.ip().to_canonical();
         if is_tcp && own && is_of_this_network(socket) {
             let inside = ip.is_loopback() || ip.is_unspecified();
+            if let Some((name, proxy)) = reach.named(&address) {
+                let asked = proxy.request(name, address.port(), &program_of(process).unwrap_or_default());
+                let way = broker::loopback(family, proxy.port);
+                return self.connect_outside(question, process, socket, family, &way, Some(&asked));
+            }
             if granted && !(inside && broker::listens_here(address.port())) {
-                return self.connect_outside(question, process, socket, family, bytes);
+                return self.connect_outside(question, process, socket, family, bytes, None);
             }
             if inside {
                 let connected = sys::connect(socket, bytes);
@@ -238,10 +280,12 @@ impl<'a> Asker<'a> {
             // The network is the machine's own, or this connection was begun for the command before.
             return result(sys::connect(socket, bytes));
         }
-        self.block(libc::EPERM, format!("a connection to the network: {address}"))
+        let by = program_of(process).map_or_else(String::new, |program| format!(" (by {program})"));
+        self.block(libc::EPERM, format!("a connection to the network: {address}{by}"))
     }
 
-    /// Makes the connection on a socket of the network outside, which takes the place of the command's own.
+    /// Makes the connection on a socket of the network outside, which takes the place of the command's own. With `asked`, it
+    /// leads to the proxy, which is asked this first.
     fn connect_outside(
         &self,
         question: &Question,
@@ -249,6 +293,7 @@ impl<'a> Asker<'a> {
         socket: &OwnedFd,
         family: c_int,
         bytes: &[u8],
+        asked: Option<&str>,
     ) -> Answer {
         let fd = question.arguments[0] as c_int;
         if sys::is_connected(socket) {
@@ -258,12 +303,14 @@ impl<'a> Asker<'a> {
             .network
             .factory
             .ok_or_else(|| std::io::ErrorKind::NotConnected.into());
-        let fresh = fresh.and_then(|factory| factory.socket(family));
-        let fresh = fresh.and_then(|fresh| broker::resemble(&fresh, socket).map(|()| fresh));
-        let Ok(fresh) = fresh else {
+        let Ok(fresh) = fresh.and_then(|factory| factory.socket(family)) else {
             return Answer::Errno(libc::ENETDOWN);
         };
-        let connected = sys::connect(&fresh, bytes);
+        let connected = match asked {
+            // What is asked is answered before the program has its connection.
+            Some(asked) => broker::ask(&fresh, socket, bytes, asked).and_then(|()| alike(&fresh, socket)),
+            None => alike(&fresh, socket).and_then(|()| sys::connect(&fresh, bytes)),
+        };
         if !matches!(connected, Ok(()) | Err(libc::EINPROGRESS)) {
             return result(connected);
         }
@@ -335,11 +382,44 @@ impl<'a> Asker<'a> {
         result(sys::connect(socket, &pinned))
     }
 
+    fn judge_entry(&self, question: &Question, beside: &mut dyn FnMut() -> bool) -> Answer {
+        if !self.kept.is_some_and(|kept| kept.only_tells(question)) {
+            self.note(Named::Any);
+        }
+        self.calls.borrow_mut().hear_of(question.thread);
+        let judged = match seccomp::NAMING.contains(&question.call) {
+            true => self.judge_name(question),
+            false => Answer::Continue,
+        };
+        let kept = self.kept.filter(|_| judged == Answer::Continue);
+        let mut hearing = Hearing {
+            names: &self.names,
+            telling: &self.telling,
+        };
+        match kept.and_then(|kept| kept.judge(question, &mut hearing, beside)) {
+            Some(what) => {
+                self.note(Named::Kept);
+                self.block(libc::EROFS, what)
+            }
+            None => {
+                if let Some(doing) = later::doing(question).filter(|_| kept.is_some()) {
+                    self.calls.borrow_mut().begin(question, doing);
+                }
+                judged
+            }
+        }
+    }
+
+    fn note(&self, named: Named) {
+        let mut names = self.names.borrow_mut();
+        names.named = names.named.max(named);
+    }
+
     fn judge_name(&self, question: &Question) -> Answer {
         let Some((folder, address)) = new_name(question.call, &question.arguments) else {
             return Answer::Continue;
         };
-        let Some(path) = read_path(question.thread, address) else {
+        let Ok(Some(path)) = read_path(question.thread, address) else {
             return Answer::Continue;
         };
         let Some(name) = path.file_name() else {
@@ -354,8 +434,14 @@ impl<'a> Asker<'a> {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        let Ok(parent) = fs::metadata(seen_by(question.thread, folder, parent)) else {
-            return Answer::Continue;
+        let protected = || self.block(libc::EROFS, format!("making a protected folder: {}", path.display()));
+        let parent = match fs::metadata(seen_by(question.thread, folder, parent)) {
+            Ok(parent) => parent,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Answer::Continue;
+            }
+            // The command may get where its keeper does not: its own way is shorter, by a link and by some letters.
+            Err(_) => return protected(),
         };
         let place = (parent.dev(), parent.ino());
         let is_here = |folder: &Path| fs::metadata(folder).is_ok_and(|found| place == (found.dev(), found.ino()));
@@ -364,7 +450,7 @@ impl<'a> Asker<'a> {
             .iter()
             .any(|(dev, ino, forbidden)| place == (*dev, *ino) && name == forbidden);
         if forbidden || awaited.any(|target| target.parent().is_some_and(is_here)) {
-            return self.block(libc::EROFS, format!("making a protected folder: {}", path.display()));
+            return protected();
         }
         Answer::Continue
     }
@@ -377,6 +463,16 @@ impl<'a> Asker<'a> {
     fn tell(&self, what: String) {
         self.post.send(&Report::Blocked { what });
     }
+}
+
+fn alike(fresh: &OwnedFd, own: &OwnedFd) -> Result<(), c_int> {
+    broker::resemble(fresh, own).map_err(|_| libc::ENETDOWN)
+}
+
+/// The name of the program that a process runs, as it may be shown.
+fn program_of(process: libc::pid_t) -> Option<String> {
+    let name = fs::read_to_string(format!("/proc/{process}/comm")).ok()?;
+    shown_program(&name)
 }
 
 /// Whether a socket belongs to the network namespace that this process is in. False when the kernel cannot tell.
@@ -413,6 +509,15 @@ pub(super) fn seen_by(thread: libc::pid_t, folder: c_int, path: &Path) -> PathBu
         libc::AT_FDCWD => format!("/proc/{thread}/cwd"),
         fd => format!("/proc/{thread}/fd/{fd}"),
     };
+    // To the keeper these would be its own.
+    for own in ["/proc/self", "/proc/thread-self"] {
+        if let Ok(below) = path.strip_prefix(own) {
+            return Path::new(&format!("/proc/{thread}")).join(below);
+        }
+    }
+    if path.as_os_str().is_empty() {
+        return base.into();
+    }
     // An absolute path replaces the base.
     Path::new(&base).join(path)
 }
@@ -434,9 +539,9 @@ fn new_name(call: c_long, arguments: &[u64; 6]) -> Option<(c_int, u64)> {
     }
 }
 
-/// A C string in a thread's memory.
-fn read_path(thread: libc::pid_t, address: u64) -> Option<PathBuf> {
-    let bytes = sys::read_memory(thread, address, MAX_PATH).ok()?;
-    let end = bytes.iter().position(|byte| *byte == 0)?;
-    Some(PathBuf::from(OsStr::from_bytes(&bytes[..end])))
+/// A C string in a thread's memory; nothing where it does not end.
+pub(super) fn read_path(thread: libc::pid_t, address: u64) -> std::io::Result<Option<PathBuf>> {
+    let bytes = sys::read_memory(thread, address, MAX_PATH)?;
+    let end = bytes.iter().position(|byte| *byte == 0);
+    Ok(end.map(|end| PathBuf::from(OsStr::from_bytes(&bytes[..end]))))
 }

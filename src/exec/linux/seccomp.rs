@@ -18,6 +18,10 @@ pub(super) struct Rules {
     pub watch_metadata: bool,
     /// Calls that make an entry in a folder are asked about.
     pub watch_names: bool,
+    /// Calls that write a file by its name are asked about.
+    pub watch_writes: bool,
+    /// Those that remove one, or cut it, too.
+    pub watch_removal: bool,
     /// Whether there is somebody to ask. If not, nothing connects, but to the network where there is one.
     pub ask: bool,
 }
@@ -96,6 +100,10 @@ const ABSENT: &[c_long] = &[
     // Debuggers fall back to ptrace, which works on the command's own processes.
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
+    // Memory that no process has mapped, which nobody who looks after the bound could tell from others'. Programs that give
+    // pages to a pipe write them else, and those that want memory nobody sees lock some.
+    libc::SYS_memfd_secret,
+    libc::SYS_vmsplice,
 ];
 
 /// Shared memory, semaphores and message queues, which have no owner but the user.
@@ -139,6 +147,32 @@ pub(super) const NAMING: &[c_long] = &[
     libc::SYS_symlinkat,
 ];
 
+/// Calls that make an entry that is no folder and no link, whatever their arguments.
+const MAKING: &[c_long] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_creat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_mknod,
+    libc::SYS_mknodat,
+    // Its flags lie in memory.
+    libc::SYS_openat2,
+    // Of a socket with a path; its address lies in memory.
+    libc::SYS_bind,
+];
+
+/// Calls that remove an entry, or what is in it.
+pub(super) const REMOVING: &[c_long] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_unlink,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_rmdir,
+    libc::SYS_unlinkat,
+    libc::SYS_truncate,
+];
+
+/// Flags with which a file is opened to be written or made.
+pub(super) const WRITING: u32 = (libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC) as u32;
+
 /// New namespaces, as bits of clone and unshare: mount, cgroup, uts, ipc, user, pid, network.
 const NAMESPACES: u32 = 0x7E02_0000;
 const TIME_NAMESPACE: u32 = 0x80;
@@ -146,9 +180,19 @@ const TIME_NAMESPACE: u32 = 0x80;
 /// Terminal requests that put words into somebody else's keyboard or take the console.
 const TERMINAL_REQUESTS: [u32; 3] = [0x5412, 0x541C, 0x541D];
 
+/// Requests of btrfs that make and delete whole volumes in a folder, by names that neither Landlock nor the keeper sees.
+const VOLUME_REQUESTS: [u32; 6] = [
+    0x5000_9401, // BTRFS_IOC_SNAP_CREATE
+    0x5000_940E, // BTRFS_IOC_SUBVOL_CREATE
+    0x5000_940F, // BTRFS_IOC_SNAP_DESTROY
+    0x5000_9417, // BTRFS_IOC_SNAP_CREATE_V2
+    0x5000_9418, // BTRFS_IOC_SUBVOL_CREATE_V2
+    0x5000_943F, // BTRFS_IOC_SNAP_DESTROY_V2
+];
+
 /// Requests by which the owner of a file changes its flags, version, project or seal, also where it is open to be read only,
-/// and those of btrfs that make, delete and seal whole volumes in a folder: Landlock sees none of them.
-const FILE_REQUESTS: [u32; 18] = [
+/// and those that seal a volume: Landlock sees none of them.
+const FILE_REQUESTS: [u32; 12] = [
     0x4008_6602, // FS_IOC_SETFLAGS
     0x4004_6602, // FS_IOC32_SETFLAGS
     0x401C_5820, // FS_IOC_FSSETXATTR
@@ -158,12 +202,6 @@ const FILE_REQUESTS: [u32; 18] = [
     0x4008_6604, // EXT4_IOC_SETVERSION
     0x4080_6685, // FS_IOC_ENABLE_VERITY
     0x800C_6613, // FS_IOC_SET_ENCRYPTION_POLICY
-    0x5000_9401, // BTRFS_IOC_SNAP_CREATE
-    0x5000_940E, // BTRFS_IOC_SUBVOL_CREATE
-    0x5000_940F, // BTRFS_IOC_SNAP_DESTROY
-    0x5000_9417, // BTRFS_IOC_SNAP_CREATE_V2
-    0x5000_9418, // BTRFS_IOC_SUBVOL_CREATE_V2
-    0x5000_943F, // BTRFS_IOC_SNAP_DESTROY_V2
     0x4008_941A, // BTRFS_IOC_SUBVOL_SETFLAGS
     0xC0C8_9425, // BTRFS_IOC_SET_RECEIVED_SUBVOL
     0xC0C0_9425, // BTRFS_IOC_SET_RECEIVED_SUBVOL_32
@@ -210,7 +248,7 @@ fn judged(rules: Rules) -> Vec<Judged> {
         }
     }
     calls.when_equal(libc::SYS_prlimit64 as u32, &own_limits());
-    calls.when_equal(libc::SYS_ioctl as u32, &requests(rules.watch_metadata));
+    calls.when_equal(libc::SYS_ioctl as u32, &requests(rules));
     let tcp = rules.ask && (rules.own_network || rules.brokered);
     calls.when_equal(libc::SYS_socket as u32, &sockets(rules.network, tcp));
     calls.when_equal(libc::SYS_socketpair as u32, &sockets(false, false));
@@ -231,6 +269,19 @@ fn judged(rules: Rules) -> Vec<Judged> {
     calls.when_equal(libc::SYS_connect as u32, &[give(connect)]);
     if rules.watch_names && rules.ask {
         for call in NAMING {
+            calls.when_equal(*call as u32, &[give(ASK)]);
+        }
+    }
+    if rules.watch_writes && rules.ask {
+        for call in MAKING {
+            calls.when_equal(*call as u32, &[give(ASK)]);
+        }
+        #[cfg(target_arch = "x86_64")]
+        calls.when_equal(libc::SYS_open as u32, &ask_bits(1, WRITING));
+        calls.when_equal(libc::SYS_openat as u32, &ask_bits(2, WRITING));
+    }
+    if rules.watch_removal && rules.ask {
+        for call in REMOVING {
             calls.when_equal(*call as u32, &[give(ASK)]);
         }
     }
@@ -345,6 +396,15 @@ fn deny_bits(index: u32, bits: u32) -> [sock_filter; 4] {
     ]
 }
 
+fn ask_bits(index: u32, bits: u32) -> [sock_filter; 4] {
+    [
+        argument(index),
+        instruction(JUMP_ANY_BIT, 0, 1, bits),
+        give(ASK),
+        give(ALLOW),
+    ]
+}
+
 /// The limits of other processes, its keeper's among them, are not the command's to set.
 fn own_limits() -> [sock_filter; 4] {
     [
@@ -367,11 +427,15 @@ fn personalities() -> [sock_filter; 6] {
     ]
 }
 
-/// Requests to devices and files that are refused; what changes files only where no view of the disk keeps them.
-fn requests(files: bool) -> Vec<sock_filter> {
+/// Requests to devices and files that are refused; what changes files only where no view of the disk keeps them, and what makes
+/// names also where names count.
+fn requests(rules: Rules) -> Vec<sock_filter> {
     let mut refused = TERMINAL_REQUESTS.to_vec();
     refused.push(TAKE_KEY);
-    if files {
+    if rules.watch_metadata || rules.watch_names {
+        refused.extend(VOLUME_REQUESTS);
+    }
+    if rules.watch_metadata {
         refused.extend(FILE_REQUESTS);
     }
     let mut block = vec![argument(1)];
@@ -469,6 +533,8 @@ mod tests {
             own_ipc: true,
             watch_metadata: false,
             watch_names: true,
+            watch_writes: false,
+            watch_removal: false,
             ask: true,
         };
         let own = Rules {
@@ -487,6 +553,14 @@ mod tests {
             watch_names: false,
             ..off
         };
+        let writes = Rules {
+            watch_writes: true,
+            ..off
+        };
+        let removes = Rules {
+            watch_removal: true,
+            ..writes
+        };
         let fast = libc::MSG_FASTOPEN as u64;
         let (refused, absent) = (errno(libc::EPERM), errno(libc::ENOSYS));
         let args = |first: c_int, second: c_int, third: c_int| [first as u64, second as u64, third as u64, 0, 0, 0];
@@ -495,6 +569,25 @@ mod tests {
         for (rules, call, arguments, expected) in [
             (off, libc::SYS_read, [0; 6], ALLOW),
             (off, libc::SYS_openat, [0; 6], ALLOW),
+            (off, libc::SYS_openat, args(0, 0, libc::O_WRONLY), ALLOW),
+            (writes, libc::SYS_openat, args(0, 0, libc::O_CLOEXEC), ALLOW),
+            (writes, libc::SYS_openat, args(0, 0, libc::O_WRONLY), ASK),
+            (
+                writes,
+                libc::SYS_openat,
+                args(0, 0, libc::O_RDWR | libc::O_CLOEXEC),
+                ASK,
+            ),
+            (writes, libc::SYS_openat, args(0, 0, libc::O_CREAT), ASK),
+            (writes, libc::SYS_openat2, [0; 6], ASK),
+            (writes, libc::SYS_mknodat, [0; 6], ASK),
+            (writes, libc::SYS_bind, [0; 6], ASK),
+            (off, libc::SYS_bind, [0; 6], ALLOW),
+            (Rules { ask: false, ..writes }, libc::SYS_bind, [0; 6], ALLOW),
+            (writes, libc::SYS_unlinkat, [0; 6], ALLOW),
+            (removes, libc::SYS_unlinkat, [0; 6], ASK),
+            (removes, libc::SYS_truncate, [0; 6], ASK),
+            (Rules { ask: false, ..removes }, libc::SYS_openat, args(0, 0, 1), ALLOW),
             (off, libc::SYS_ptrace, [0; 6], ALLOW),
             (off, libc::SYS_socket, args(libc::AF_UNIX, stream, 0), ALLOW),
             (off, libc::SYS_socket, args(libc::AF_UNIX, datagram, 0), refused),
@@ -541,6 +634,9 @@ mod tests {
             (off, libc::SYS_prlimit64, args(0, 7, 0), ALLOW),
             (off, libc::SYS_prlimit64, args(1, 7, 0), refused),
             (off, libc::SYS_clone3, [0; 6], absent),
+            (off, libc::SYS_memfd_secret, [0; 6], absent),
+            (on, libc::SYS_vmsplice, [0; 6], absent),
+            (on, libc::SYS_splice, [0; 6], ALLOW),
             (off, libc::SYS_ioctl, [0, 0x5401, 0, 0, 0, 0], ALLOW),
             (off, libc::SYS_ioctl, [0, 0x5412, 0, 0, 0, 0], refused),
             (off, libc::SYS_ioctl, [0, high | 0x5412, 0, 0, 0, 0], refused),
@@ -548,6 +644,10 @@ mod tests {
             (off, libc::SYS_ioctl, [0, 0x541D, 0, 0, 0, 0], refused),
             (off, libc::SYS_ioctl, [0, 0xC040_6618, 0, 0, 0, 0], refused),
             (off, libc::SYS_ioctl, [0, 0x4008_6602, 0, 0, 0, 0], ALLOW),
+            (off, libc::SYS_ioctl, [0, 0x5000_940E, 0, 0, 0, 0], refused),
+            (off, libc::SYS_ioctl, [0, high | 0x5000_9417, 0, 0, 0, 0], refused),
+            (on, libc::SYS_ioctl, [0, 0x5000_940E, 0, 0, 0, 0], ALLOW),
+            (files, libc::SYS_ioctl, [0, 0x5000_943F, 0, 0, 0, 0], refused),
             (files, libc::SYS_ioctl, [0, 0x4008_6602, 0, 0, 0, 0], refused),
             (files, libc::SYS_ioctl, [0, high | 0x4080_6685, 0, 0, 0, 0], refused),
             (files, libc::SYS_ioctl, [0, 0xC0C0_9425, 0, 0, 0, 0], refused),
@@ -660,6 +760,8 @@ mod tests {
             own_ipc: true,
             watch_metadata: false,
             watch_names: false,
+            watch_writes: false,
+            watch_removal: false,
             ask: true,
         })
         .expect("a known architecture");

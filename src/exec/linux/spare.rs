@@ -4,6 +4,7 @@
 //! - `countersign sandbox` forks one before it reads its words, and has them ready when it knows what they ask for.
 
 use super::broker::Reach;
+use super::group::{self, Group};
 use super::starter::{self, Sign};
 use super::{Inner, Post, inner_keeper, namespaces, sys};
 use crate::exec::protected::Guard;
@@ -33,14 +34,14 @@ enum Whose {
 const BY_ITSELF: libc::c_int = libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWNS;
 
 impl Spare {
-    /// Forks one. `not_its_own` are descriptors that it must not hold open.
+    /// Forks one, into a group if there is one. `not_its_own` are descriptors that it must not hold open.
     ///
     /// # Errors
     /// Namespaces are not allowed, or limits are reached.
-    pub(super) fn prepare(not_its_own: &[&OwnedFd]) -> io::Result<Self> {
+    pub(super) fn prepare(not_its_own: &[&OwnedFd], group: Option<&Group>) -> io::Result<Self> {
         let mut trouble = io::Error::from(io::ErrorKind::Unsupported);
         for flags in namespaces::attempts(false) {
-            let stands = Self::fork(flags, Whose::Asker, not_its_own).and_then(|mut spare| {
+            let stands = Self::fork(flags, Whose::Asker, not_its_own, group).and_then(|mut spare| {
                 spare.wait()?;
                 Ok(spare)
             });
@@ -57,17 +58,17 @@ impl Spare {
     ///
     /// # Errors
     /// As of [`Spare::prepare`].
-    pub(super) fn begin(tell: fn(&str)) -> io::Result<Self> {
+    pub(super) fn begin(tell: fn(&str), group: Option<&Group>) -> io::Result<Self> {
         let [best, ..] = namespaces::attempts(false)[..] else {
             return Err(io::ErrorKind::Unsupported.into());
         };
-        Self::fork(best, Whose::Person(tell), &[])
+        Self::fork(best, Whose::Person(tell), &[], group)
     }
 
-    fn fork(flags: libc::c_int, whose: Whose, not_its_own: &[&OwnedFd]) -> io::Result<Self> {
+    fn fork(flags: libc::c_int, whose: Whose, not_its_own: &[&OwnedFd], group: Option<&Group>) -> io::Result<Self> {
         let ids = sys::own_ids();
         let (ours, theirs) = sys::socket_pair()?;
-        match sys::fork(flags & !BY_ITSELF)? {
+        match group::fork(group, flags & !BY_ITSELF)? {
             sys::Forked::Child => {
                 drop(ours);
                 not_its_own.iter().for_each(|fd| sys::close_copy(fd));

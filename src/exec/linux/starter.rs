@@ -4,6 +4,7 @@
 //! It reads no order itself and keeps nothing of one. Of the keepers that it forks, one waits at the socket at a time;
 //! the asker's death closes the socket, and all who wait there go.
 
+use super::group::{self, Group};
 use super::spare::{Ahead, Asked, Spare, Work};
 use super::{Post, sys};
 use crate::exec::role::{EXIT_REFUSED, Order, Report};
@@ -38,6 +39,7 @@ pub(in crate::exec) fn serve() -> ExitCode {
         return ExitCode::from(EXIT_REFUSED);
     };
     sys::reap_by_itself(true);
+    group::clear();
     while !sys::has_hung_up(&socket) {
         if let Err(error) = fork_keeper(&socket) {
             refuse(&socket, &error);
@@ -100,10 +102,12 @@ fn wait_for_order(socket: &OwnedFd, sign: OwnedFd) -> u8 {
     sys::reap_by_itself(false);
     sys::new_group();
     let waits = sys::poll([Some(socket.as_raw_fd())], IDLE)[0];
+    // It is removed when nobody waits for this process any more.
+    let group = Group::make();
     let spare = if waits {
         None
     } else {
-        Spare::prepare(&[socket, &sign]).ok()
+        Spare::prepare(&[socket, &sign], group.as_ref()).ok()
     };
     let Ok([line, streams @ ..]) = <[OwnedFd; 4]>::try_from(sys::receive_descriptors(socket).unwrap_or_default())
     else {
@@ -116,7 +120,7 @@ fn wait_for_order(socket: &OwnedFd, sign: OwnedFd) -> u8 {
         pid: std::process::id(),
     });
     let exit_code = match take(&post, streams, spare, sign) {
-        Ok((order, ahead)) => super::run(&order, &post, ahead),
+        Ok((order, ahead)) => super::run(&order, &post, ahead, group.as_ref()),
         Err(error) => {
             let reason = format!("the order did not come through: {error}");
             post.send(&Report::CannotConfine { reason });

@@ -14,6 +14,7 @@ mod sockets;
 pub(super) use metadata::*;
 pub(super) use places::*;
 pub(super) use resources::*;
+pub(crate) use sockets::peer_process;
 pub(super) use sockets::*;
 
 use libc::{c_int, c_long, c_ulong, c_void};
@@ -56,6 +57,24 @@ pub(super) fn fork(flags: c_int) -> io::Result<Forked> {
     let flags = c_long::from(flags) | c_long::from(libc::SIGCHLD);
     // SAFETY: without CLONE_VM the child has its own copy of everything; with one thread no lock is held elsewhere.
     match check(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })? {
+        0 => Ok(Forked::Child),
+        pid => Ok(Forked::Parent(pid as libc::pid_t)),
+    }
+}
+
+/// As `fork`, with the child in this group of processes.
+pub(super) fn fork_into(flags: c_int, group: &OwnedFd) -> io::Result<Forked> {
+    /// `CLONE_INTO_CGROUP`.
+    const INTO_GROUP: u64 = 1 << 33;
+    // SAFETY: the arguments are plain numbers, and live until the call returns; the rest is as in `fork`.
+    let result = unsafe {
+        let mut arguments: libc::clone_args = std::mem::zeroed();
+        arguments.flags = flags as u64 | INTO_GROUP;
+        arguments.exit_signal = libc::SIGCHLD as u64;
+        arguments.cgroup = group.as_raw_fd() as u64;
+        libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>())
+    };
+    match check(result)? {
         0 => Ok(Forked::Child),
         pid => Ok(Forked::Parent(pid as libc::pid_t)),
     }
@@ -180,6 +199,14 @@ pub(super) fn own_pid() -> libc::pid_t {
 pub(super) fn own_ids() -> (u32, u32) {
     // SAFETY: cannot fail.
     unsafe { (libc::geteuid(), libc::getegid()) }
+}
+
+/// The time as the kernel writes it into files: seconds and nanoseconds. What is made or changed later has no earlier one.
+pub(super) fn file_time() -> (i64, i64) {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills the structure; where it cannot, all times are later than this one.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME_COARSE, &raw mut time) };
+    (time.tv_sec, time.tv_nsec)
 }
 
 pub(super) fn new_session() {

@@ -43,7 +43,7 @@ pub(super) fn is_held_below(keeper: libc::pid_t, file: &OwnedFd, metadata: &fs::
 }
 
 /// Whether `/proc` numbers processes as this process's namespace does.
-fn shows_own_processes() -> bool {
+pub(super) fn shows_own_processes() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
     numbers.is_some_and(|numbers| numbers.trim() == sys::own_pid().to_string())

@@ -4,6 +4,7 @@
 //! Paths are parameters, never part of the text: a quotation mark in a name changes no rule.
 #![cfg_attr(not(target_os = "macos"), allow(dead_code, reason = "macOS only, tested everywhere"))]
 
+use crate::config::permissions::Host;
 use crate::exec::confinement::Walls;
 use crate::exec::protected::Guard;
 use std::fmt::Write as _;
@@ -21,8 +22,8 @@ pub(in crate::exec) struct Profile {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::exec) enum SeatbeltError {
     #[error(
-        "a single host cannot be let through on macOS, whose sandbox knows this machine and everything only; let the \
-         whole network through, or nothing of it: {0}"
+        "this host cannot be let through on macOS, whose sandbox knows the ports of this machine, and hosts through the proxy for \
+         their names; name the port with it, or let the whole network through: {0}"
     )]
     Host(String),
     #[error("a path that is not valid UTF-8 cannot be given to the sandbox; rename it: {}", .0.display())]
@@ -110,8 +111,11 @@ impl Profile {
         } else {
             let mut ports = walls.loopback_ports.clone();
             for (host, port) in &walls.hosts {
+                let is_loopback = Host::parse(host).is_ok_and(|host| host.is_loopback());
                 match port {
-                    Some(port) if is_this_machine(host) => ports.push(*port),
+                    Some(port) if is_loopback => ports.push(*port),
+                    // The proxy leads there, and its port is among those of the loopback.
+                    _ if walls.proxy.is_some() && !is_loopback => {}
                     _ => return Err(SeatbeltError::Host(host.clone())),
                 }
             }
@@ -144,17 +148,13 @@ impl Profile {
     }
 }
 
-fn is_this_machine(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse();
-    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address: std::net::IpAddr| address.is_loopback())
-}
-
 /// The rules about places, outer before inner. What is not there yet is protected by its name like anything else.
 fn places(walls: &Walls) -> Vec<(PathBuf, Rule)> {
     let guard = Guard::of_walls(walls);
     let missing = guard.missing.iter().map(|(folder, name)| folder.join(name));
     let awaited = guard.awaited.iter().map(|(_, target)| target.clone());
-    let kept: Vec<PathBuf> = guard.existing.iter().cloned().chain(missing).chain(awaited).collect();
+    let there = guard.existing.iter().chain(&guard.standing).cloned();
+    let kept: Vec<PathBuf> = there.chain(missing).chain(awaited).collect();
     let mut rules: Vec<(PathBuf, Rule)> = walls.roots.iter().map(|root| (root.clone(), Rule::Write)).collect();
     for path in kept.iter().chain(&guard.hidden) {
         let inside = |folder: &&Path| walls.roots.iter().any(|root| folder.starts_with(root));
@@ -309,6 +309,20 @@ mod tests {
             (false, vec![8080], vec![], vec![], Ok(vec![local(8080)])),
             (false, vec![], vec![("localhost", Some(1))], vec![], Ok(vec![local(1)])),
             (false, vec![], vec![("::1", Some(2))], vec![], Ok(vec![local(2)])),
+            (
+                false,
+                vec![],
+                vec![("db.localhost", Some(3))],
+                vec![],
+                Ok(vec![local(3)]),
+            ),
+            (
+                false,
+                vec![],
+                vec![("*.localhost", Some(4))],
+                vec![],
+                Err("*.localhost"),
+            ),
             (false, vec![], vec![("127.0.0.1", None)], vec![], Err("127.0.0.1")),
             (
                 false,

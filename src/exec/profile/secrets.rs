@@ -19,8 +19,32 @@ const CLOSED: &[&str] = &[
     ".cargo/credentials",
     ".cargo/credentials.toml",
     ".claude/.credentials.json",
+    // What other agents were told, and answered.
+    ".claude/history.jsonl",
+    ".claude/projects",
     ".claude.json",
+    ".codex/archived_sessions",
     ".codex/auth.json",
+    ".codex/history.jsonl",
+    ".codex/log",
+    ".codex/sessions",
+    ".gemini/oauth_creds.json",
+    ".gemini/tmp",
+    ".continue/sessions",
+    ".cursor/chats",
+    ".cursor/projects",
+    ".factory/auth.json",
+    ".factory/sessions",
+    ".qwen/oauth_creds.json",
+    ".qwen/tmp",
+    ".config/Cursor",
+    ".local/share/amp",
+    ".local/share/crush",
+    ".local/share/goose",
+    ".local/share/opencode",
+    ".local/share/zed",
+    "Library/Application Support/Cursor",
+    "Library/Application Support/Zed",
     ".config/containers/auth.json",
     ".config/doctl/config.yaml",
     ".config/gcloud/access_tokens.db",
@@ -56,6 +80,98 @@ const CLOSED: &[&str] = &[
     ".pypirc",
     ".terraform.d/credentials.tfrc.json",
     ".vault-token",
+    ".ansible/vault_pass",
+    ".authinfo",
+    ".authinfo.gpg",
+    ".cache/huggingface/stored_tokens",
+    ".cache/huggingface/token",
+    ".cloudflared",
+    ".composer/auth.json",
+    ".config/Bitwarden CLI",
+    ".config/age",
+    ".config/argocd",
+    ".config/composer/auth.json",
+    ".config/configstore/firebase-tools.json",
+    ".config/coursier/credentials.properties",
+    ".config/gopass",
+    ".config/hcloud/cli.toml",
+    ".config/helm/registry/config.json",
+    ".config/linode-cli",
+    ".config/msmtp/config",
+    ".config/neonctl",
+    ".config/netlify",
+    ".config/ngrok/ngrok.yml",
+    ".config/openstack/clouds.yaml",
+    ".config/openstack/secure.yaml",
+    ".config/planetscale",
+    ".config/pypoetry/auth.toml",
+    ".config/scw/config.yaml",
+    ".config/stripe",
+    ".config/tea/config.yml",
+    ".config/turso",
+    ".config/.wrangler",
+    ".coursier/credentials.properties",
+    ".dbt/profiles.yml",
+    ".doppler",
+    ".fetchmailrc",
+    ".huggingface/token",
+    ".ivy2/.credentials",
+    ".kaggle/kaggle.json",
+    ".local/share/com.vercel.cli",
+    ".local/share/gopass",
+    ".local/share/rbw",
+    ".local/share/uv/credentials",
+    ".lpass",
+    ".m2/settings-security.xml",
+    ".mbsyncrc",
+    ".mc/config.json",
+    ".msmtprc",
+    ".netlify/config.json",
+    ".ngrok2/ngrok.yml",
+    ".op",
+    ".passwd-s3fs",
+    ".pulumi/credentials.json",
+    ".railway",
+    ".rancher/cli2.json",
+    ".s3cfg",
+    ".sbt/.credentials",
+    ".snowflake",
+    ".snowsql/config",
+    ".supabase",
+    ".tsh",
+    ".vercel/auth.json",
+    ".wrangler/config",
+    "Library/Application Support/Bitwarden CLI",
+    "Library/Application Support/com.vercel.cli",
+    "Library/Application Support/doctl/config.yaml",
+    "Library/Application Support/ngrok/ngrok.yml",
+    "Library/Application Support/sops/age",
+    "Library/Preferences/netlify",
+    // Money.
+    ".bitcoin",
+    ".config/solana",
+    ".electrum",
+    ".ethereum/keystore",
+    ".foundry/keystores",
+    // What was typed, secrets among it, and said to others.
+    ".bash_history",
+    ".local/share/fish/fish_history",
+    ".local/state/bash/history",
+    ".mysql_history",
+    ".node_repl_history",
+    ".psql_history",
+    ".python_history",
+    ".rediscli_history",
+    ".zsh_history",
+    ".histfile",
+    ".config/Element",
+    ".config/Signal",
+    ".config/Slack",
+    ".config/discord",
+    ".local/share/TelegramDesktop",
+    "Library/Application Support/Signal",
+    "Library/Application Support/Slack",
+    "Library/Application Support/discord",
     // What browsers keep of a person: cookies, passwords, sessions.
     ".config/BraveSoftware",
     ".config/chromium",
@@ -77,6 +193,37 @@ const CLOSED: &[&str] = &[
     "Library/Cookies",
     "Library/Keychains",
     "Library/Safari",
+    ".config/google-chrome-unstable",
+    ".config/microsoft-edge-beta",
+    ".config/microsoft-edge-dev",
+    ".floorp",
+    ".librewolf",
+    ".local/share/epiphany",
+    ".local/share/qutebrowser",
+    ".waterfox",
+    ".zen",
+    ".var/app/com.brave.Browser",
+    ".var/app/com.microsoft.Edge",
+    ".var/app/io.gitlab.librewolf-community",
+    ".var/app/org.chromium.Chromium",
+    ".var/app/org.mozilla.Thunderbird",
+    "snap/brave",
+    "snap/thunderbird",
+    "Library/Application Support/Arc",
+    "Library/Application Support/Chromium",
+    "Library/Application Support/LibreWolf",
+    "Library/Application Support/Vivaldi",
+    "Library/Application Support/com.operasoftware.Opera",
+    "Library/Application Support/zen",
+    "Library/Thunderbird",
+];
+
+/// Folders below the home folder that a variable moves, with all that is closed in them.
+const MOVED_FOLDERS: &[(&str, &str)] = &[
+    (".cache", "XDG_CACHE_HOME"),
+    (".config", "XDG_CONFIG_HOME"),
+    (".local/share", "XDG_DATA_HOME"),
+    (".local/state", "XDG_STATE_HOME"),
 ];
 
 /// Closed while one of these words stands in them.
@@ -84,12 +231,20 @@ const CLOSED_WITH: &[(&str, &[&str])] = &[
     (".npmrc", TOKENS),
     (".yarnrc.yml", TOKENS),
     (".config/pip/pip.conf", &["://"]),
+    (".pip/pip.conf", &["://"]),
+    (".m2/settings.xml", &["<password", "<passphrase", "<privateKey"]),
+    (".gradle/gradle.properties", &["assword", "oken", "ecret"]),
+    (".hex/hex.config", &["api_key", "auth_key", "write_key"]),
+    (".nuget/NuGet/NuGet.Config", &["Password"]),
+    (".config/NuGet/NuGet.Config", &["Password"]),
+    (".terraformrc", &["token"]),
 ];
 
 const TOKENS: &[&str] = &["_auth", "_password", "npmAuth"];
 
 /// Variables that move such a place: the variable, and what is closed below the folder that it names ("" for itself).
 const MOVED: &[(&str, &[&str])] = &[
+    ("ANSIBLE_VAULT_PASSWORD_FILE", &[""]),
     ("AWS_SHARED_CREDENTIALS_FILE", &[""]),
     ("AZURE_CONFIG_DIR", &[""]),
     ("CARGO_HOME", &["credentials", "credentials.toml"]),
@@ -102,15 +257,29 @@ const MOVED: &[(&str, &[&str])] = &[
             "legacy_credentials",
         ],
     ),
-    ("CODEX_HOME", &["auth.json"]),
+    ("CLAUDE_CONFIG_DIR", &[".credentials.json", "history.jsonl", "projects"]),
+    (
+        "CODEX_HOME",
+        &["archived_sessions", "auth.json", "history.jsonl", "log", "sessions"],
+    ),
+    ("COMPOSER_HOME", &["auth.json"]),
+    ("DATABRICKS_CONFIG_FILE", &[""]),
     ("DOCKER_CONFIG", &["config.json"]),
     ("GH_CONFIG_DIR", &["hosts.yml"]),
     ("GNUPGHOME", &["private-keys-v1.d", "secring.gpg"]),
     ("GOOGLE_APPLICATION_CREDENTIALS", &[""]),
+    ("HF_HOME", &["stored_tokens", "token"]),
+    ("HF_TOKEN_PATH", &[""]),
+    ("HISTFILE", &[""]),
+    ("KAGGLE_CONFIG_DIR", &["kaggle.json"]),
     ("KUBECONFIG", &[""]),
     ("NETRC", &[""]),
     ("PASSWORD_STORE_DIR", &[""]),
     ("PGPASSFILE", &[""]),
+    ("PULUMI_HOME", &["credentials.json"]),
+    ("RCLONE_CONFIG", &[""]),
+    ("REGISTRY_AUTH_FILE", &[""]),
+    ("SOPS_AGE_KEY_FILE", &[""]),
 ];
 
 /// The folder of what only the server itself opens, below its own: closed as a whole, so that what comes to lie in it while
@@ -143,12 +312,11 @@ pub fn secrets(home: Option<&Path>, own: &Path, env: &BTreeMap<String, String>) 
         }
     }
     if let Some(home) = home {
-        named.extend(CLOSED.iter().map(|name| home.join(name)));
-        let with = CLOSED_WITH.iter().map(|(name, words)| (home.join(name), words));
-        named.extend(
-            with.filter(|(path, words)| holds_one_of(path, words))
-                .map(|(path, _)| path),
-        );
+        named.extend(CLOSED.iter().flat_map(|name| places(home, name, env)));
+        for (name, words) in CLOSED_WITH {
+            let with = places(home, name, env);
+            named.extend(with.filter(|path| holds_one_of(path, words)));
+        }
         named.extend(ssh_keys(&home.join(".ssh")));
     }
     let mut found: Vec<PathBuf> = Vec::new();
@@ -160,6 +328,16 @@ pub fn secrets(home: Option<&Path>, own: &Path, env: &BTreeMap<String, String>) 
         }
     }
     found
+}
+
+/// Where something of the home folder is: there, and where a variable has moved the folder around it.
+fn places(home: &Path, name: &str, env: &BTreeMap<String, String>) -> impl Iterator<Item = PathBuf> {
+    let moved = MOVED_FOLDERS.iter().filter_map(move |(folder, variable)| {
+        let below = Path::new(name).strip_prefix(folder).ok()?;
+        let folder = env.get(*variable).map(Path::new).filter(|path| path.is_absolute())?;
+        Some(folder.join(below))
+    });
+    [home.join(name)].into_iter().chain(moved)
 }
 
 /// The server's private folder, made where it is missing: only what is there when a command begins is closed for it.
@@ -194,7 +372,11 @@ pub fn half_written(own: &Path) -> Vec<PathBuf> {
 
 /// Everything in ssh's folder that is not known to be open to see.
 fn ssh_keys(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = match fs::read_dir(folder).and_then(Iterator::collect::<std::io::Result<Vec<_>>>) {
+        Ok(entries) => entries,
+        // Names of keys can be guessed where they cannot be listed.
+        Err(_) => return vec![folder.to_owned()],
+    };
     let is_open = |name: &str| {
         name.ends_with(".pub")
             || name.starts_with("known_hosts")
@@ -209,11 +391,11 @@ fn ssh_keys(folder: &Path) -> Vec<PathBuf> {
             .contains(&name)
     };
     entries
+        .iter()
         .filter(|entry| !entry.file_name().to_str().is_some_and(is_open))
-        .filter(|entry| {
-            entry
-                .metadata()
-                .is_ok_and(|found| found.is_file() || found.is_dir() || found.is_symlink())
+        .filter(|entry| match entry.metadata() {
+            Ok(found) => found.is_file() || found.is_dir() || found.is_symlink(),
+            Err(_) => true,
         })
         .map(|entry| entry.path())
         .collect()
@@ -239,6 +421,87 @@ fn names_a_proxys_password(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each place by itself, in an empty home folder.
+    #[test]
+    fn each_place_of_the_tables() {
+        let dir = tempfile::tempdir().expect("temporary folder");
+        let around = fs::canonicalize(dir.path()).expect("canonical");
+        let mut homes = 0;
+        let mut closes = |name: &str, at: &Path, text: &str, variable: Option<(&str, &Path)>| {
+            homes += 1;
+            let home = around.join(homes.to_string());
+            let path = home.join(at);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("mkdir");
+            fs::write(&path, text).expect("write");
+            let env = variable.map(|(name, folder)| (name.to_owned(), home.join(folder).display().to_string()));
+            let found = secrets(Some(&home), &home.join(".countersign"), &env.into_iter().collect());
+            assert!(found.is_empty() || found == [path], "{name}: {found:?}");
+            !found.is_empty()
+        };
+        let moved = Path::new("moved");
+        for name in CLOSED {
+            assert!(closes(name, Path::new(name), "k", None), "{name}");
+            for (folder, variable) in MOVED_FOLDERS {
+                if let Ok(below) = Path::new(name).strip_prefix(folder) {
+                    let variable = Some((*variable, moved));
+                    assert!(closes(name, &moved.join(below), "k", variable), "{name} moved");
+                }
+            }
+        }
+        for (name, words) in CLOSED_WITH {
+            assert!(!closes(name, Path::new(name), "repository = here\n", None), "{name}");
+            for word in *words {
+                let text = format!("repository = here\nx {word} x\n");
+                assert!(closes(name, Path::new(name), &text, None), "{name} {word}");
+            }
+        }
+        for (variable, below) in MOVED {
+            for name in *below {
+                // A file of its own, or one in a folder.
+                let place = match name.is_empty() {
+                    true => moved.to_owned(),
+                    false => moved.join(name),
+                };
+                let variable = Some((*variable, moved));
+                assert!(closes(name, &place, "k", variable), "{variable:?} {name}");
+            }
+        }
+        for name in [
+            ".config/nvim/init.lua",
+            ".config/git/config",
+            ".m2/repository/x.jar",
+            ".gradle/caches/x",
+            ".cache/huggingface/hub/x",
+            ".cargo/config.toml",
+            ".bashrc",
+            ".zshrc",
+            ".kube/kuberc",
+            ".pulumi/plugins/x",
+        ] {
+            assert!(!closes(name, Path::new(name), "x", None), "{name}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_of_keys_that_cannot_be_listed_is_closed() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().expect("temporary folder");
+        let home = fs::canonicalize(dir.path()).expect("canonical");
+        let folder = home.join(".ssh");
+        fs::create_dir(&folder).expect("mkdir");
+        fs::write(folder.join("id_rsa"), "k").expect("write");
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o300)).expect("chmod");
+        let found = secrets(Some(&home), &home.join("own"), &BTreeMap::new());
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).expect("chmod");
+        // Root lists every folder.
+        let expected = match rustix::process::geteuid().is_root() {
+            true => folder.join("id_rsa"),
+            false => folder,
+        };
+        assert_eq!(found, [expected]);
+    }
 
     #[test]
     fn keys_are_closed_and_what_stands_beside_them_is_not() {

@@ -1,12 +1,14 @@
 //! Which commands fall under a rule.
 //!
-//! An allow is held to the letter: the words of the prefix, one after the other, by a program in one of its usual places.
+//! An allow is held to the letter: the words of the prefix, one after the other, by a program in one of its usual places; a
+//! program of version control in the repository of the conversation's folder.
 //! An ask or a deny looks further, since missing a command would widen what may happen: the program wherever it lies, and
 //! its own options in front of the sub-command.
 
 use super::{Decision, Rule};
 use crate::exec::command::has_usual_place;
-use crate::exec::decide::Reach;
+use crate::exec::confinement::resolve;
+use crate::exec::decide::{Folders, Reach, Repository, Scene, Shape, acts_on_one, around};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -113,8 +115,8 @@ fn base_name(program: &str) -> &str {
 }
 
 impl Rule {
-    /// Whether this rule allows a command that would run in `cwd`.
-    pub(super) fn allows(&self, command: &[String], cwd: &Path) -> bool {
+    /// Whether this rule allows a command that would run in one of these folders.
+    pub(super) fn allows(&self, command: &[String], folders: &Folders) -> bool {
         let (Decision::Allow, Some((first, rest)), Some((program, arguments))) =
             (self.decision, self.prefix.split_first(), command.split_first())
         else {
@@ -130,37 +132,103 @@ impl Rule {
         {
             return false;
         }
+        if !self.holds_in(folders) || acts_on_one(program) && !self.holds_in_the_repository(command, folders) {
+            return false;
+        }
+        if let Some(options) = &self.options
+            && !Shape::of(command, folders).is_some_and(|shape| shape.options.iter().all(|one| options.contains(one)))
+        {
+            return false;
+        }
         if !self.here && self.hosts.is_none() {
             return true;
         }
-        let reach = Reach::of(command, cwd);
+        let reach = Reach::of(command, folders);
         let hosts_fit = self
             .hosts
             .as_ref()
             .is_none_or(|allowed| reach.hosts.iter().all(|host| allowed.contains(host)));
-        hosts_fit && !(self.here && reach.elsewhere)
+        let leads_on = reach.elsewhere || reach.acts_later || reach.closed || folders.has_pattern();
+        hosts_fit && !(self.here && leads_on)
     }
 
-    /// Whether a command falls under this ask or deny.
+    fn holds_in(&self, folders: &Folders) -> bool {
+        self.folder
+            .as_ref()
+            .is_none_or(|folder| folders.real_base().starts_with(resolve(folder)))
+    }
+
+    /// Whether the command acts on the repository of the conversation's folder, and of the one that the rule is for.
+    fn holds_in_the_repository(&self, command: &[String], folders: &Folders) -> bool {
+        let own = around(self.folder.as_deref().unwrap_or(folders.base()));
+        own != Repository::Unsure && own == around(folders.base()) && own == folders.repository(command)
+    }
+
+    /// Whether a command falls under this ask or deny, for all that can be told before it runs.
     pub(super) fn catches(&self, command: &[String]) -> bool {
         let (Some((first, rest)), Some((program, arguments))) = (self.prefix.split_first(), command.split_first())
         else {
             return false;
         };
         let is_program = first.iter().any(|name| match name.contains('/') {
-            true => name == program,
-            false => base_name(program) == name,
+            true => may_be(program, name),
+            false => may_be(name_of(program), name),
         });
         is_program && leads(rest, arguments, base_name(program))
     }
 
     /// Whether a rule of this kind takes the command: for the examples.
-    pub(super) fn takes(&self, command: &[String], cwd: &Path) -> bool {
+    pub(super) fn takes(&self, command: &[String]) -> bool {
         match self.decision {
-            Decision::Allow => self.allows(command, cwd),
+            // As if run in a folder of its own.
+            Decision::Allow => {
+                let folder = self.folder.as_deref().unwrap_or(Path::new("/example"));
+                self.allows(command, &Folders::of(Scene::at(folder)))
+            }
             Decision::Ask | Decision::Deny => self.catches(command),
         }
     }
+}
+
+/// A word of which nothing is known before the run.
+pub(in crate::exec) const UNKNOWN: &str = "$";
+
+/// Whether a word of a command may be that of a rule: itself, or one that a shell puts together when it runs, by what stands in
+/// front of a variable, a substitution or a pattern.
+fn may_be(word: &str, wanted: &str) -> bool {
+    // The file systems of some systems do not tell `GIT` from `git`.
+    let is_caseless = cfg!(any(target_os = "macos", windows));
+    if word == wanted || is_caseless && word.eq_ignore_ascii_case(wanted) {
+        return true;
+    }
+    let Some(at) = word.find(['$', '`', '*', '?', '[']) else {
+        return false;
+    };
+    // `[` is a program.
+    let front = word[..at].replace(['"', '\'', '\\'], "");
+    word != "[" && word != "[[" && wanted.starts_with(&front)
+}
+
+/// The name of a program, as far as it can be told before the run.
+fn name_of(program: &str) -> &str {
+    if !is_put_in(program) {
+        return base_name(program);
+    }
+    match base_name(program).trim_end_matches('"') {
+        // The slash stands in what is put in: `$(command -v x/y)`.
+        name if name.ends_with([')', '}', '`']) => UNKNOWN,
+        name => name,
+    }
+}
+
+/// Whether a word is one that only the run can tell.
+fn is_put_in(word: &str) -> bool {
+    word.contains(['$', '`'])
+}
+
+/// Whether such a word is in quotes, so that it is one word whatever is put in.
+fn is_one_word(word: &str) -> bool {
+    word.len() > 1 && word.starts_with('"') && word.ends_with('"')
 }
 
 /// Whether the slots are filled by the words in their order, options between them left out.
@@ -175,12 +243,27 @@ fn leads(slots: &[Vec<String>], words: &[String], program: &str) -> bool {
         let mut next = BTreeSet::new();
         while let Some(at) = starts.pop_first() {
             let Some(word) = words.get(at) else { continue };
-            if slot.contains(word) {
+            // Without quotes what is put in may become several words, or none.
+            let spreads = is_put_in(word) && !is_one_word(word);
+            if slot.iter().any(|wanted| may_be(word, wanted)) {
                 next.insert(at + 1);
+                if spreads {
+                    next.insert(at);
+                }
+            }
+            if spreads && word.starts_with(['$', '`']) {
+                starts.insert(at + 1);
             }
             if word.starts_with(['-', '+']) {
-                starts.insert(at + 1);
-                if with_value.contains(&word.as_str()) || may_take_next(word) {
+                let takes_next = with_value.contains(&word.as_str());
+                let is_value = takes_next
+                    && words
+                        .get(at + 1)
+                        .is_some_and(|value| is_put_in(value) && is_one_word(value));
+                if !is_value {
+                    starts.insert(at + 1);
+                }
+                if takes_next || may_take_next(word) {
                     starts.insert(at + 2);
                 }
             }
@@ -220,7 +303,9 @@ mod tests {
             decision,
             outside: false,
             here: false,
+            folder: None,
             hosts: None,
+            options: None,
             reason: None,
             place: Place {
                 path: "/r".into(),
@@ -272,10 +357,27 @@ mod tests {
             ("/usr/bin/git push", "git push", false, false),
             ("a|b x", "b x", true, true),
             ("git", "git anything", true, true),
+            // What only the run can tell may be any word.
+            ("git push", "git $x", false, true),
+            ("git push", "$x push", false, true),
+            ("git push", "$x", false, false),
+            ("git push", "$(echo`git`) push", false, true),
+            ("git push", "$DIR/bin/git push", false, true),
+            ("git push", "$DIR/bin/gitx push", false, false),
+            ("git push", "git $options push", false, true),
+            ("git push", "git pu$x", false, true),
+            ("git push", "git log$x", false, false),
+            ("git push", "git log $x", false, false),
+            ("git push", "git pus?", false, true),
+            ("git push", "gi[t] push", false, true),
+            ("git push", "git add *.c", false, false),
+            ("git push", "git -C \"$dir\" status", false, false),
+            ("git push", "git -C $dir status", false, true),
+            ("git push", "git -C \"$dir\" push", false, true),
             ("git push", "", false, false),
         ] {
             let command_words = words(command);
-            let allows = rule(prefix, Decision::Allow).allows(&command_words, Path::new("/w"));
+            let allows = rule(prefix, Decision::Allow).allows(&command_words, &Folders::of(Scene::at(Path::new("/w"))));
             let denies = rule(prefix, Decision::Deny).catches(&command_words);
             assert_eq!((allows, denies), (allowed, denied), "{prefix}: {command}");
         }
@@ -288,13 +390,52 @@ mod tests {
         bound.hosts = Some(vec!["a.example".to_owned()]);
         for (command, expected) in [
             ("curl https://a.example/x", true),
-            ("curl a.example/x -o out", false),
+            ("curl a.example/x -o out", true),
+            ("curl -sSo out a.example/x", true),
+            ("curl a.example/x -o ../out", false),
+            ("curl a.example/x -o .envrc", false),
+            ("curl -o out b.example", false),
             ("curl https://a.example/x https://b.example", false),
             ("curl b.example", false),
             ("curl -T /etc/passwd https://a.example", false),
         ] {
-            assert_eq!(bound.allows(&words(command), Path::new("/w")), expected, "{command}");
+            assert_eq!(
+                bound.allows(&words(command), &Folders::of(Scene::at(Path::new("/w")))),
+                expected,
+                "{command}"
+            );
         }
+    }
+
+    #[test]
+    fn an_allow_holds_for_the_conversation_that_it_was_given_in() {
+        let mut bound = rule("cp", Decision::Allow);
+        bound.here = true;
+        bound.folder = Some("/w".into());
+        for (base, cwd, command, expected) in [
+            ("/w", "/w", "cp a b", true),
+            ("/w/sub", "/w/sub", "cp a b", true),
+            ("/w", "/w/sub", "cp a b", true),
+            ("/w", "/home/ada", "cp w/a .bashrc", false),
+            ("/w", "/", "cp w/a w/b", false),
+            ("/w", "/tmp", "cp a b", false),
+            ("/other", "/other", "cp a b", false),
+            ("/wider", "/wider", "cp a b", false),
+        ] {
+            let scene = Scene {
+                cwd: Path::new(cwd),
+                ..Scene::at(Path::new(base))
+            };
+            let found = bound.allows(&words(command), &Folders::of(scene));
+            assert_eq!(found, expected, "{command} in {cwd} of {base}");
+        }
+        // One of a time without folders stays in the conversation's folder.
+        bound.folder = None;
+        let elsewhere = Scene {
+            cwd: Path::new("/home/ada"),
+            ..Scene::at(Path::new("/w"))
+        };
+        assert!(!bound.allows(&words("cp a b"), &Folders::of(elsewhere)));
     }
 
     #[test]

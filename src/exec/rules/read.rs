@@ -5,6 +5,7 @@ use super::table::Reader;
 use super::{Rules, starlark};
 use crate::config::layers::read_text;
 use crate::config::tree;
+use crate::private;
 use std::path::{Path, PathBuf};
 
 /// More files than anybody writes; the rest are reported.
@@ -16,6 +17,9 @@ pub fn load(sources: &Sources) -> Rules {
     for (at, folder) in sources.folders().enumerate() {
         let is_project = at > 0;
         let (files, unreadable) = files(folder);
+        if !is_project && let Err(trouble) = private::check(folder) {
+            Reader::new(&mut rules, folder, is_project).unreadable(trouble.to_string(), None);
+        }
         if let Some(cause) = unreadable {
             let mut reader = Reader::new(&mut rules, folder, is_project);
             reader.unreadable(format!("The folder of rules cannot be read: {cause}."), None);
@@ -27,6 +31,10 @@ pub fn load(sources: &Sources) -> Rules {
                     format!("There are more than {MOST_FILES} files of rules; this one and the rest are not read.");
                 reader.unreadable(message, None);
                 break;
+            }
+            // What tightens still counts in one that others can write.
+            if !is_project && let Err(trouble) = private::check(file) {
+                reader.unreadable(trouble.to_string(), None);
             }
             read(file, &mut reader);
         }

@@ -1,6 +1,8 @@
 //! Rules as they stand now: read anew as soon as a file has changed.
 
 use super::{Rules, load};
+use crate::exec::program;
+use crate::protocol::permission::Permission;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -66,6 +68,12 @@ impl Shelf {
         }
         // A file that changes between the look and the reading is found changed by the next look.
         let rules = Arc::new(load(sources));
+        // What some command may write from now on, whoever asks first.
+        for standing in rules.permissions() {
+            if let Permission::Write { path } = &standing.permission {
+                program::guard(path);
+            }
+        }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= KEPT {
             kept.clear();
@@ -112,6 +120,7 @@ fn inode(_meta: &std::fs::Metadata) -> (u64, i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exec::decide::{Folders, Scene};
 
     #[test]
     fn a_change_counts_at_once_and_without_one_nothing_is_read() {
@@ -134,7 +143,7 @@ mod tests {
         let allows = |program: &str| {
             shelf
                 .rules(&sources)
-                .allowing(&[program.to_owned()], Path::new("/"))
+                .allowing(&[program.to_owned()], &Folders::of(Scene::at(Path::new("/"))))
                 .is_some()
         };
         assert!(allows("bbb") && !allows("aaa"));

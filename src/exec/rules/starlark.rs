@@ -234,6 +234,7 @@ impl Parser<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exec::decide::{Folders, Scene};
     use crate::exec::rules::{Decision, Rules};
     use std::path::Path;
 
@@ -298,7 +299,12 @@ mod tests {
                 rules.reports().iter().any(|report| report.line == Some(line)),
                 "{text}\n{rules:#?}"
             );
-            assert!(rules.allowing(&["ls".to_owned()], Path::new("/")).is_none(), "{text}");
+            assert!(
+                rules
+                    .allowing(&["ls".to_owned()], &Folders::of(Scene::at(Path::new("/"))))
+                    .is_none(),
+                "{text}"
+            );
         }
         // The rest of a broken file still tightens.
         let rules = rules("x = [\n  1,\n]\nprefix_rule(pattern=[\"rm\"], decision=\"forbidden\")\n");

@@ -13,7 +13,9 @@ const KEYS: &[&str] = &[
     "decision",
     "sandbox",
     "paths",
+    "folder",
     "hosts",
+    "options",
     "reason",
     "match",
     "not_match",
@@ -34,7 +36,9 @@ struct Draft {
     decision: Option<Decision>,
     outside: bool,
     here: bool,
+    folder: Option<PathBuf>,
     hosts: Option<Vec<String>>,
+    options: Option<Vec<String>>,
     reason: Option<String>,
     examples: Vec<Example>,
     /// Something in it is not as it should be.
@@ -61,7 +65,7 @@ impl<'a> Reader<'a> {
     /// Tells the person what to mend.
     pub(super) fn report(&mut self, message: String, line: Option<u32>) {
         self.rules.reports.push(ConfigWarning {
-            message,
+            message: crate::shown::line(&message),
             path: Some(self.file.to_owned()),
             line,
         });
@@ -70,7 +74,7 @@ impl<'a> Reader<'a> {
     /// Something here cannot be read at all. It may have been a deny, so nothing that only a rule allows runs unasked.
     pub(super) fn unreadable(&mut self, what: String, line: Option<u32>) {
         self.report(
-            format!("{what} Until that is mended no rule allows anything; those that ask and deny hold as far as they can be read."),
+            format!("{what} Until that is fixed no rule allows anything; those that ask and deny hold as far as they can be read."),
             line,
         );
         self.rules.unreadable.get_or_insert_with(|| self.file.to_owned());
@@ -159,7 +163,9 @@ impl<'a> Reader<'a> {
         }
         let tightens = matches!(draft.decision, Some(Decision::Ask | Decision::Deny));
         if tightens {
-            let for_allow = ["sandbox", "paths", "hosts"].into_iter().find(|name| given(name));
+            let for_allow = ["sandbox", "paths", "folder", "hosts", "options"]
+                .into_iter()
+                .find(|name| given(name));
             if let Some(name) = for_allow {
                 draft.broken = true;
                 self.report(
@@ -185,17 +191,15 @@ impl<'a> Reader<'a> {
             decision,
             outside: draft.outside,
             here: draft.here,
+            folder: draft.folder,
             hosts: draft.hosts,
+            options: draft.options,
             reason: draft.reason,
             place,
         };
         let mut failed = false;
         for example in &draft.examples {
-            // As if run in a folder of its own.
-            let takes = example
-                .commands
-                .iter()
-                .any(|command| rule.takes(command, Path::new("/example")));
+            let takes = example.commands.iter().any(|command| rule.takes(command));
             if takes != example.taken {
                 failed = true;
                 let words = match example.taken {
@@ -218,7 +222,7 @@ impl<'a> Reader<'a> {
                 line,
             ),
             Decision::Allow if failed || draft.broken => {
-                self.report(format!("The rule that allows `{}` is not used until it is mended.", rule.prefix_in_words()), line);
+                self.report(format!("The rule that allows `{}` is not used until it is fixed.", rule.prefix_in_words()), line);
             }
             Decision::Ask | Decision::Deny if failed || draft.broken => {
                 self.report(
@@ -250,17 +254,25 @@ impl<'a> Reader<'a> {
         };
         let strange = fields
             .iter()
-            .find(|(name, _)| !matches!(name.as_str(), "server" | "tool" | "decision"));
+            .find(|(name, _)| !matches!(name.as_str(), "server" | "tool" | "decision" | "pin"));
+        let pin = text("pin");
+        let has_odd_pin = pin.is_none() && fields.iter().any(|(name, _)| name == "pin");
         match (text("server"), text("tool"), text("decision").as_deref(), strange) {
-            (Some(server), Some(tool), Some("allow"), None) => {
+            (Some(server), Some(tool), Some("allow"), None) if !has_odd_pin => {
                 let place = Place {
                     path: self.file.to_owned(),
                     line: line.unwrap_or(1),
                 };
-                self.rules.tools.push(StandingTool { server, tool, place });
+                self.rules.tools.push(StandingTool {
+                    server,
+                    tool,
+                    pin,
+                    place,
+                });
             }
             _ => self.report(
-                "A [[tool]] has a `server`, a `tool` and `decision = \"allow\"`, and nothing else; this one is not used."
+                "A [[tool]] has a `server`, a `tool`, `decision = \"allow\"` and the `pin` that was written with it, and nothing \
+                 else; this one is not used."
                     .to_owned(),
                 line,
             ),
@@ -350,6 +362,13 @@ impl Draft {
                     other => return Err(format!("`paths` cannot be {other:?}; it is \"here\" or \"any\".")),
                 };
             }
+            "folder" => {
+                let folder = Path::new(text(name, node)?);
+                if !folder.is_absolute() {
+                    return Err("`folder` must be an absolute path.".to_owned());
+                }
+                self.folder = Some(folder.to_owned());
+            }
             "hosts" => {
                 self.hosts = Some(
                     texts(name, node)?
@@ -358,6 +377,7 @@ impl Draft {
                         .collect(),
                 )
             }
+            "options" => self.options = Some(texts(name, node)?),
             "reason" => self.reason = Some(text(name, node)?.trim().to_owned()).filter(|reason| !reason.is_empty()),
             "match" | "not_match" => self.examples.extend(examples(name, node)?),
             _ => {
@@ -479,6 +499,7 @@ fn plain(node: &Node) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exec::decide::{Folders, Scene};
     use crate::exec::rules::read::text_of_toml;
 
     fn read(text: &str, is_project: bool) -> Rules {
@@ -689,7 +710,11 @@ mod tests {
                 "{text}\n{:#?}",
                 rules.reports()
             );
-            let allows = |command: &str| rules.allowing(&words(command), Path::new("/w")).is_some();
+            let allows = |command: &str| {
+                rules
+                    .allowing(&words(command), &Folders::of(Scene::at(Path::new("/w"))))
+                    .is_some()
+            };
             assert!(!allows("b"), "{text}");
         }
     }

@@ -30,10 +30,15 @@ pub enum RuleError {
 pub struct NewRule {
     pub prefix: Vec<String>,
     pub outside: bool,
-    /// The arguments may only lead to the working directory and the temporary folder.
+    /// The arguments may only lead to the conversation's folder and the temporary one.
     pub here: bool,
+    /// It holds for conversations in this folder or below.
+    pub folder: Option<PathBuf>,
     /// The arguments may name these hosts and no others.
     pub hosts: Vec<String>,
+    /// The command is of a known shape with these options, each with the word behind it, and harmless ones; absent for a run
+    /// inside the sandbox.
+    pub options: Option<Vec<String>>,
 }
 
 impl NewRule {
@@ -46,7 +51,13 @@ impl NewRule {
         if self.here {
             text.push_str("paths = \"here\"\n");
         }
+        if let Some(folder) = &self.folder {
+            let _infallible = writeln!(text, "folder = {}", quoted(&folder.to_string_lossy()));
+        }
         let _infallible = writeln!(text, "hosts = {}", list(&self.hosts));
+        if let Some(options) = &self.options {
+            let _infallible = writeln!(text, "options = {}", list(options));
+        }
         text
     }
 }
@@ -79,7 +90,9 @@ fn is_same(known: &super::Rule, new: &NewRule) -> bool {
         && known.prefix == prefix
         && known.outside == new.outside
         && known.here == new.here
+        && known.folder == new.folder
         && known.hosts.as_deref() == Some(new.hosts.as_slice())
+        && known.options == new.options
 }
 
 /// Adds a permission to the person's own: for commands that run in `folder` or below, or everywhere. Returns the file.
@@ -106,25 +119,34 @@ pub fn add_permission(home: &Path, folder: Option<&Path>, permission: &Permissio
 }
 
 /// A tool of a server as it stands in a file.
-pub fn tool_to_toml(server: &str, tool: &str) -> String {
+pub fn tool_to_toml(server: &str, tool: &str, pin: &str) -> String {
     format!(
-        "[[tool]]\nserver = {}\ntool = {}\ndecision = \"allow\"\n",
+        "[[tool]]\nserver = {}\ntool = {}\ndecision = \"allow\"\npin = {}\n",
         quoted(server),
-        quoted(tool)
+        quoted(tool),
+        quoted(pin)
     )
 }
 
-/// Lets a tool of a server be called without asking from now on. Returns the file.
-pub fn add_tool(home: &Path, server: &str, tool: &str) -> Result<PathBuf, RuleError> {
+/// The file that keeps what a pin stands for, so that a change of it can be shown.
+pub fn pinned_file(home: &Path, pin: &str) -> PathBuf {
+    let name: String = pin.chars().filter(char::is_ascii_alphanumeric).collect();
+    home.join("rules").join("pinned").join(format!("{name}.json"))
+}
+
+/// Lets a tool of a server be called without asking from now on, as long as it is what the pin stands for: that is `pinned`.
+/// Returns the file.
+///
+/// # Errors
+/// The rule cannot be written; it is not there then.
+pub fn add_tool(home: &Path, server: &str, tool: &str, pin: &str, pinned: &str) -> Result<PathBuf, RuleError> {
+    // First, so that no rule stands without it.
+    OwnFile::open(&pinned_file(home, pin))?.replace(pinned, |_| Ok::<_, RuleError>(()))?;
     append(home, |known| {
-        let stands = known
-            .tools
-            .iter()
-            .any(|standing| standing.server == server && standing.tool == tool);
-        if stands {
+        if known.allows_tool(server, tool, pin) {
             String::new()
         } else {
-            tool_to_toml(server, tool)
+            tool_to_toml(server, tool, pin)
         }
     })
 }
@@ -159,10 +181,20 @@ fn append(home: &Path, addition: impl Fn(&Rules) -> String) -> Result<PathBuf, R
     if !text.ends_with("\n\n") {
         text.push('\n');
     }
-    text.push_str(addition.trim_end());
+    text.push_str(&dated(addition.trim_end()));
     text.push('\n');
     file.replace(&text, |new| read_again(new, &known, &addition))?;
     Ok(named)
+}
+
+/// Each of what is added with the day above it.
+fn dated(addition: &str) -> String {
+    let day = format!("{}{}.", super::given::DAY, crate::config::consent::today());
+    let line = |line: &str| match line.starts_with("[[") {
+        true => format!("{day}\n{line}"),
+        false => line.to_owned(),
+    };
+    addition.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// What was written says what was meant.
@@ -218,6 +250,7 @@ fn toml(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exec::decide::{Folders, Scene};
     use std::fs;
 
     fn rule(prefix: &[&str]) -> NewRule {
@@ -225,7 +258,9 @@ mod tests {
             prefix: prefix.iter().map(|word| (*word).to_owned()).collect(),
             outside: true,
             here: true,
+            folder: Some("/w".into()),
             hosts: Vec::new(),
+            options: None,
         }
     }
 
@@ -258,7 +293,7 @@ mod tests {
         let command = ["tool", odd].map(str::to_owned);
         assert!(
             rules
-                .allowing(&command, Path::new("/w"))
+                .allowing(&command, &Folders::of(Scene::at(Path::new("/w"))))
                 .is_some_and(|rule| rule.outside)
         );
         assert_eq!(rules.permissions_for(Path::new("/w/x")), [network.clone(), write]);
@@ -320,6 +355,32 @@ mod tests {
         );
         assert!(fs::read_to_string(&kept).expect("text").contains("prefix = [\"a\"]"));
         assert_eq!(fs::metadata(&kept).expect("there").permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_tool_is_allowed_only_as_what_it_was() {
+        let home = tempfile::tempdir().expect("a folder");
+        let old = "[[tool]]\nserver = \"s\"\ntool = \"t\"\ndecision = \"allow\"\n";
+        fs::create_dir(home.path().join("rules")).expect("a folder");
+        fs::write(always_file(home.path()), format!("{old}\n{old}pin = 7\n")).expect("written");
+        let rules = || read::read_one(&always_file(home.path()));
+        assert_eq!((rules().pins("s", "t"), rules().reports().len()), (vec![None], 1));
+        assert!(!rules().allows_tool("s", "t", ""));
+        for _ in 0..2 {
+            add_tool(home.path(), "s", "t", "sha256:12", "{}").expect("written");
+        }
+        assert_eq!(rules().pins("s", "t"), [None, Some("sha256:12".to_owned())]);
+        for (server, tool, pin, allowed) in [
+            ("s", "t", "sha256:12", true),
+            ("s", "t", "sha256:13", false),
+            ("s", "u", "sha256:12", false),
+            ("r", "t", "sha256:12", false),
+        ] {
+            assert_eq!(rules().allows_tool(server, tool, pin), allowed, "{server} {tool} {pin}");
+        }
+        let kept = pinned_file(home.path(), "sha256:12");
+        assert_eq!(fs::read_to_string(kept).expect("text"), "{}");
+        assert!(pinned_file(home.path(), "../../x/sha256:12").ends_with("rules/pinned/xsha25612.json"));
     }
 
     #[test]

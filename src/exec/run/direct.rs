@@ -3,7 +3,9 @@
 
 use super::input::Descriptor;
 use super::{ExecError, exit_code};
+use crate::exec::proxy::{Alone, Proxy, Refused, Traffic, withhold};
 use crate::exec::role::{Order, Report};
+use crate::exec::wrote::Wrote;
 use std::io;
 use std::process::Stdio;
 use tokio::process::{Child, Command};
@@ -15,6 +17,10 @@ pub(in crate::exec) struct Line {
     group: Option<u32>,
     status: Option<std::process::ExitStatus>,
     over: bool,
+    #[allow(dead_code, reason = "held for as long as the command runs")]
+    wrote: Wrote,
+    /// What leads it to hosts by their names.
+    proxy: Option<Proxy>,
 }
 
 /// Runs the order. `streams` are the command's standard input, output and error.
@@ -69,6 +75,8 @@ pub(in crate::exec) async fn launch(order: &Order, streams: [Descriptor; 3]) -> 
         child,
         status: None,
         over: false,
+        wrote: Wrote::default(),
+        proxy: None,
     })
 }
 
@@ -94,6 +102,26 @@ impl Line {
 
     pub(in crate::exec) fn reports(&self) -> &[Report] {
         &[]
+    }
+
+    /// Nobody knows what it writes; it is held for as long as the command runs.
+    pub(in crate::exec) fn tell_of(&mut self, wrote: Wrote) {
+        self.wrote = wrote;
+    }
+
+    /// Keeps the proxy for as long as the command runs.
+    pub(in crate::exec) fn keep(&mut self, proxy: Option<Proxy>) {
+        self.proxy = proxy;
+    }
+
+    /// The hosts that it was refused.
+    pub(in crate::exec) fn refused_hosts(&self) -> Vec<Refused> {
+        self.proxy.as_ref().map(Proxy::refused).unwrap_or_default()
+    }
+
+    /// What went to hosts and came from them.
+    pub(in crate::exec) fn traffic(&self) -> Vec<Traffic> {
+        self.proxy.as_ref().map(Proxy::traffic).unwrap_or_default()
     }
 
     pub(in crate::exec) fn terminate(&mut self) -> bool {
@@ -158,12 +186,26 @@ fn confined(order: &Order) -> Result<&Order, Report> {
 }
 
 /// Runs an order in the foreground, where there is no keeper.
-pub(in crate::exec) fn run_here(order: &Order, report: impl Fn(&str)) -> std::process::ExitCode {
+pub(in crate::exec) fn run_here(mut order: Order, report: fn(&str)) -> std::process::ExitCode {
     let refuse = |failed: Report| {
         report(&failed.to_string());
         std::process::ExitCode::from(failed.exit_code())
     };
-    let confined = match confined(order) {
+    let _bundle = match order.walls.as_ref().map_or(Ok(None), Alone::for_walls) {
+        Ok(None) => {
+            withhold(&mut order);
+            None
+        }
+        Ok(Some(mut proxy)) => {
+            proxy.lead(&mut order);
+            // The proxy ends with this process, and so can remove nothing.
+            let bundle = proxy.take_bundle();
+            std::thread::spawn(move || proxy.serve(report));
+            bundle
+        }
+        Err(reason) => return refuse(Report::CannotConfine { reason }),
+    };
+    let confined = match confined(&order) {
         Ok(order) => order,
         Err(report) => return refuse(report),
     };

@@ -119,6 +119,7 @@ impl Terminal {
                 blocked: run::blocked(line.reports()),
                 unanswered: run::unanswered(line.reports()),
                 recorded: run::recorded(line.reports()),
+                refused: line.refused_hosts(),
             };
             let denied = (!confinement.is_outside() && not_run.is_none() && !driving.end.is_cancelled())
                 .then(|| denial::judge(&ran))
@@ -129,6 +130,7 @@ impl Terminal {
                 duration: begun.elapsed(),
                 denied,
                 weaker: run::weaker(line.reports()),
+                left: run::left(line.reports()),
                 not_run: not_run.map(|error| error.to_string()),
             };
             *driving.exit.lock().unwrap_or_else(PoisonError::into_inner) = Some(exit);

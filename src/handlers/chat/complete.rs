@@ -8,6 +8,7 @@ use crate::handlers::{model, prompt};
 use crate::lsp::convert;
 use crate::protocol::prompt::PromptListParams;
 use crate::server::session::Session;
+use crate::shown;
 use crate::workspace::{Document, position};
 use lsp_types::{
     CompletionItem, CompletionItemKind, CompletionList, CompletionTextEdit, Documentation, MarkupContent, MarkupKind,
@@ -47,7 +48,7 @@ pub async fn complete(session: &Session, document: &Document, at: Position) -> C
             mentions(session, query, roots).await
         }
         Writing::Command { .. } => commands(session, shape::folders(session, document, &chat)).await,
-        Writing::Value { key, .. } => values(session, &key),
+        Writing::Value { key, .. } => values(session, &key).await,
     };
     let items = items.into_iter().enumerate().map(|(number, item)| CompletionItem {
         // In our order.
@@ -129,15 +130,15 @@ async fn commands(session: &Session, folders: Vec<PathBuf>) -> Vec<CompletionIte
         .unwrap_or_default();
     let theirs = prompts.into_iter().map(|prompt| CompletionItem {
         kind: Some(CompletionItemKind::SNIPPET),
-        detail: Some(
+        // A project's file says it.
+        detail: Some(shown::line(
             [prompt.argument_hint, prompt.description.unwrap_or_default()]
                 .join(" ")
-                .trim()
-                .to_owned(),
-        ),
+                .trim(),
+        )),
         documentation: Some(Documentation::MarkupContent(MarkupContent {
             kind: MarkupKind::PlainText,
-            value: prompt.content,
+            value: shown::text(&prompt.content),
         })),
         // What has the name of a command of ours is called by its full one.
         label: match line::COMMANDS.iter().any(|(name, ..)| *name == prompt.name) {
@@ -149,7 +150,7 @@ async fn commands(session: &Session, folders: Vec<PathBuf>) -> Vec<CompletionIte
     ours.chain(theirs).collect()
 }
 
-fn values(session: &Session, key: &str) -> Vec<CompletionItem> {
+async fn values(session: &Session, key: &str) -> Vec<CompletionItem> {
     let item = |label: String, detail: Option<String>| CompletionItem {
         label,
         kind: Some(CompletionItemKind::VALUE),
@@ -161,7 +162,7 @@ fn values(session: &Session, key: &str) -> Vec<CompletionItem> {
             .map(|(mode, detail)| item(line::mode_name(mode).to_owned(), Some(detail.to_owned())))
             .into(),
         "model" => {
-            let models = model::known(session);
+            let models = model::known(session).await;
             models
                 .into_iter()
                 .map(|model| item(model.id, Some(model.display_name)))

@@ -11,12 +11,13 @@ use crate::protocol::approval::{Approval, ApprovalDecision};
 use crate::protocol::proposal::{Proposal, ProposalDecision};
 use crate::protocol::question::UserInputRequest;
 use crate::server::chats::{Seen, is_chat};
-use crate::server::presenter::{again_title, approval_title, change};
+use crate::server::presenter::{again_title, approval_title, change, question_page_path, shows_question};
 use crate::server::session::Session;
 use crate::workspace::{Document, position};
 use lsp_types::{CodeAction, CodeActionKind, CodeLens, Command, Position, Range};
 use serde::Serialize;
 use serde_json::Value;
+use std::path::Path;
 
 /// One thing that can be done.
 struct Offer {
@@ -28,8 +29,9 @@ struct Offer {
 }
 
 fn offer(title: impl Into<String>, command: &'static str, argument: &impl Serialize, at: usize) -> Offer {
+    let title: String = title.into();
     Offer {
-        title: title.into(),
+        title: crate::shown::line(&title),
         command,
         argument: serde_json::to_value(argument).unwrap_or_default(),
         at,
@@ -42,9 +44,38 @@ pub fn chat(session: &Session, uri: &str) -> Option<Document> {
     document.path().is_some_and(is_chat).then_some(document)
 }
 
-pub fn lenses(session: &Session, document: &Document) -> Vec<CodeLens> {
+/// Whether a document shows all of a question, so that it can be allowed there.
+pub(super) fn shows(session: &Session, uri: &str, text: &str, approval: &Approval) -> bool {
+    let path = session
+        .workspace()
+        .document_by_uri(uri)
+        .and_then(|open| open.path().map(Path::to_owned));
+    path.is_some_and(|path| shows_question(&session.agent().desk().home, &path, text, approval))
+}
+
+/// The question whose page a document is, if it is one and the question is open.
+pub fn page(session: &Session, document: &Document) -> Option<Approval> {
+    let path = document.path()?;
+    let desk = session.agent().desk();
+    let open = desk.approvals.pending(None).into_iter();
+    open.into_iter()
+        .find(|approval| path == question_page_path(&desk.home, approval.id()))
+}
+
+/// What can be done in a document of ours.
+fn offered(session: &Session, document: &Document) -> Vec<Offer> {
     let text = document.text();
-    let offers = offers(session, document.uri(), &text);
+    let Some(approval) = page(session, document) else {
+        return offers(session, document.uri(), &text);
+    };
+    let mut offers = Vec::new();
+    let shown = shows(session, document.uri(), &text, &approval);
+    approval_offers(&approval, document.uri(), shown, 0, &mut offers);
+    offers
+}
+
+pub fn lenses(session: &Session, document: &Document) -> Vec<CodeLens> {
+    let offers = offered(session, document);
     let lens = |offer: Offer| {
         let at = position::position_of_byte(&document.rope, offer.at, session.workspace().encoding());
         let at = Position::new(at.line, 0);
@@ -62,7 +93,7 @@ pub fn lenses(session: &Session, document: &Document) -> Vec<CodeLens> {
 }
 
 pub fn actions(session: &Session, document: &Document, kind: &str) -> Vec<CodeAction> {
-    let mut offers = offers(session, document.uri(), &document.text());
+    let mut offers = offered(session, document);
     // What is done with the words that stand there comes first: a menu may show only its first rows.
     offers.sort_by_key(|offer| ![command::CHAT_SEND, command::CHAT_DENY].contains(&offer.command));
     let action = |offer: Offer| CodeAction {
@@ -119,7 +150,8 @@ fn offers(session: &Session, uri: &str, text: &str) -> Vec<Offer> {
         }
         for approval in desk.approvals.pending(Some(thread.id())) {
             let at = place(&chat, &seen, approval.id().as_str()).unwrap_or(composer);
-            approval_offers(&approval, at, &mut offers);
+            let shown = shows(session, uri, text, &approval);
+            approval_offers(&approval, uri, shown, at, &mut offers);
             if !chat.words().is_empty() {
                 let deny = Deny {
                     approval_id: Some(approval.id().clone()),
@@ -135,7 +167,7 @@ fn offers(session: &Session, uri: &str, text: &str) -> Vec<Offer> {
         }
         for proposal in desk.proposals.list(Some(thread.id()), false) {
             let at = place(&chat, &seen, proposal.id.as_str()).unwrap_or(composer);
-            proposal_offers(&proposal, at, &mut offers);
+            proposal_offers(session, &proposal, at, &mut offers);
             if !chat.words().is_empty() && change::waiting(&proposal).next().is_some() {
                 let deny = Deny {
                     proposal_id: Some(proposal.id.clone()),
@@ -193,23 +225,25 @@ fn deny_in(uri: &str) -> Deny {
 /// What a question is about, in a few words.
 fn subject(approval: &Approval) -> String {
     match approval {
-        Approval::Command(command) => inline(&crate::exec::command::display(&command.command), 40),
+        Approval::Command(command) => inline(&command.display, 40),
         Approval::Permission(_) => "permission".to_owned(),
         Approval::Tool(tool) => inline(&tool.tool, 40),
     }
 }
 
-fn approval_offers(approval: &Approval, at: usize, offers: &mut Vec<Offer>) {
+fn approval_offers(approval: &Approval, uri: &str, shown: bool, at: usize, offers: &mut Vec<Offer>) {
     let subject = subject(approval);
     let mut decisions = approval.available_decisions().to_vec();
     // What allows is never the first.
     decisions.sort_by_key(|decision| *decision != ApprovalDecision::Decline);
+    decisions.retain(|decision| shown || !decision.is_yes());
     for decision in decisions {
         let title = format!("Agent: {} ({subject})", approval_title(decision, approval));
         let given = Approve {
             approval_id: approval.id().clone(),
             decision,
             feedback: None,
+            uri: Some(uri.to_owned()),
         };
         offers.push(offer(title, command::APPROVE, &given, at));
     }
@@ -243,7 +277,9 @@ fn names(proposal: &Proposal) -> String {
     names.join(", ")
 }
 
-fn proposal_offers(proposal: &Proposal, at: usize, offers: &mut Vec<Offer>) {
+/// What can be done with a proposal. What the person was not shown yet is shown before it can be accepted.
+fn proposal_offers(session: &Session, proposal: &Proposal, at: usize, offers: &mut Vec<Offer>) {
+    let presenter = session.presenter();
     let waiting: Vec<_> = change::waiting(proposal).collect();
     if waiting.is_empty() {
         return;
@@ -267,7 +303,10 @@ fn proposal_offers(proposal: &Proposal, at: usize, offers: &mut Vec<Offer>) {
         &show,
         at,
     ));
-    if waiting.iter().any(|change| change.trouble().is_none()) {
+    let shown = presenter.shown_changes();
+    // What cannot be accepted is not accepted with the rest.
+    let is_offered = |change: &change::Change<'_>| change.trouble().is_some() || shown.has(change);
+    if waiting.iter().any(|change| change.trouble().is_none()) && waiting.iter().all(is_offered) {
         let all = decide(ProposalDecision::Accept, None);
         offers.push(offer(
             format!("Agent: Accept the change ({names})"),
@@ -290,7 +329,7 @@ fn proposal_offers(proposal: &Proposal, at: usize, offers: &mut Vec<Offer>) {
         let one = Some(vec![change.hunk.id.clone()]);
         let name = change.file.path.file_name().unwrap_or_default().to_string_lossy();
         let what = format!("{} {}", inline(&name, 30), change.lines());
-        if change.trouble().is_none() {
+        if change.trouble().is_none() && shown.has(change) {
             let accept = decide(ProposalDecision::Accept, one.clone());
             offers.push(offer(format!("Agent: Accept {what}"), command::DECIDE, &accept, at));
         }

@@ -4,6 +4,7 @@ use super::Open;
 use crate::chat::text::inline;
 use crate::handlers::command;
 use crate::lsp::error::RequestError;
+use crate::private;
 use crate::protocol::thread::{Thread, ThreadListParams};
 use crate::server::presenter::Severity;
 use crate::server::session::Session;
@@ -66,7 +67,7 @@ pub fn list(session: &Session) -> Result<(), RequestError> {
 
 /// A file of its own for each list that differs: editors do not look at a file again that they have open.
 fn write(chats: &Path, text: &str) -> std::io::Result<PathBuf> {
-    std::fs::create_dir_all(chats)?;
+    private::make_folder(chats)?;
     let is_old = |path: &Path| {
         let changed = path.metadata().and_then(|file| file.modified());
         changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > OLD))
@@ -89,7 +90,7 @@ fn write(chats: &Path, text: &str) -> std::io::Result<PathBuf> {
     loop {
         number += 1;
         let path = chats.join(format!("{}{number}{}", NAME.0, NAME.1));
-        match std::fs::File::create_new(&path) {
+        match private::create_new(&path) {
             Ok(mut file) => return file.write_all(text.as_bytes()).map(|()| path),
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error),
             Err(_) => {}

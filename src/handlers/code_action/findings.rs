@@ -1,7 +1,7 @@
 //! Code actions on what reviews found, and those that begin a review.
 
 use super::waiting::Place;
-use super::{QUICKFIX, SOURCE, action};
+use super::{DECIDE, FIX, REVIEW, action};
 use crate::handlers::command;
 use crate::handlers::review::{Review, Which};
 use crate::protocol::review::{OpenFinding, ReviewTarget};
@@ -23,13 +23,13 @@ pub(super) fn here(session: &Session, place: &Place<'_>) -> Vec<CodeAction> {
         };
         actions.push(on_it(action(
             &title("Fix with agent"),
-            QUICKFIX,
+            FIX,
             command::FIX_FINDING,
             &which,
         )));
         actions.push(on_it(action(
             &title("Dismiss finding"),
-            QUICKFIX,
+            DECIDE,
             command::DISMISS_FINDINGS,
             &which,
         )));
@@ -44,7 +44,7 @@ pub(super) fn here(session: &Session, place: &Place<'_>) -> Vec<CodeAction> {
             let title = format!("Dismiss all {} findings of this review", all.len());
             actions.push(action(
                 &title,
-                QUICKFIX,
+                DECIDE,
                 command::DISMISS_FINDINGS,
                 &which(finding, false),
             ));
@@ -67,11 +67,9 @@ fn diagnostic(session: &Session, finding: &OpenFinding) -> Option<Diagnostic> {
     serde_json::from_value(finding_diagnostic(&lying, session.client().encoding)).ok()
 }
 
-/// What begins a review, in a repository.
-pub(super) async fn reviews(document: &str, path: &Path) -> Vec<CodeAction> {
-    let path = path.to_owned();
-    let looking = tokio::task::spawn_blocking(move || path.ancestors().any(|folder| folder.join(".git").exists()));
-    if !looking.await.unwrap_or(false) {
+/// What begins a review, in a repository. Looks at the disk.
+pub(super) fn reviews(session: &Session, document: &str, path: &Path) -> Vec<CodeAction> {
+    if !session.in_repository(path) {
         return Vec::new();
     }
     let review = |target| Review {
@@ -86,6 +84,6 @@ pub(super) async fn reviews(document: &str, path: &Path) -> Vec<CodeAction> {
         ("Review changes with agent…", None),
     ]
     .into_iter()
-    .map(|(title, target)| action(title, SOURCE, command::REVIEW_CHANGES, &review(target)))
+    .map(|(title, target)| action(title, REVIEW, command::REVIEW_CHANGES, &review(target)))
     .collect()
 }

@@ -1,6 +1,6 @@
 //! Code actions on the agent's waiting changes: decide on what lies here, see it, go to the next.
 
-use super::{QUICKFIX, action};
+use super::{DECIDE, SHOW, action};
 use crate::handlers::command::{self, Decide, NextChange, ShowProposal};
 use crate::protocol::item::LineRange;
 use crate::protocol::proposal::{Proposal, ProposalDecision};
@@ -210,7 +210,8 @@ fn decide(
 }
 
 fn offer(title: &str, command: &str, argument: &impl Serialize) -> CodeAction {
-    action(title, QUICKFIX, command, argument)
+    let shows = [command::SHOW_PROPOSAL, command::NEXT_CHANGE].contains(&command);
+    action(title, if shows { SHOW } else { DECIDE }, command, argument)
 }
 
 /// Where no change fits any more there is nothing to accept.
@@ -266,6 +267,7 @@ fn next<'a>(changes: &[Change<'a>], near: &[Change<'a>], lines: LineRange) -> Op
 fn in_file(change: &Change<'_>) -> String {
     use crate::protocol::item::FileChangeKind::Update;
     let name = change.file.path.file_name().unwrap_or_default().to_string_lossy();
+    let name = crate::shown::exact(&name);
     match change.file.kind {
         Update { .. } => format!("{name}, {}", change.lines()),
         _ => change.noun(),

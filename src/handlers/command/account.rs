@@ -56,7 +56,11 @@ pub(super) fn begin(session: &Session, method: Option<Method>) {
             Some(Method::DeviceCode) => by_code(&session).await,
         };
         let presenter = session.presenter();
-        match outcome.and_then(|()| who(&session)) {
+        let outcome = match outcome {
+            Ok(()) => who(&session).await,
+            Err(why) => Err(why),
+        };
+        match outcome {
             Ok(words) => presenter.message(Severity::Info, &words),
             Err(why) => presenter.message(Severity::Error, &why),
         }
@@ -68,7 +72,7 @@ pub(super) fn logout(session: &Session, _arguments: Vec<Value>) -> Result<(), Re
     tokio::spawn(async move {
         let account = &session.agent().desk().account;
         let done = async {
-            let terms = terms(&session)?;
+            let terms = terms(&session).await?;
             account.logout(terms.terms(), &to_plugins(&session)).await?;
             Ok::<_, RequestError>(account.known(terms.terms()))
         };
@@ -111,7 +115,7 @@ async fn ask(session: &Session) -> Option<Method> {
 }
 
 async fn by_browser(session: &Session) -> Result<(), String> {
-    let terms = terms(session).map_err(|error| error.message)?;
+    let terms = terms(session).await.map_err(|error| error.message)?;
     let account = &session.agent().desk().account;
     let begun = account.login_in_browser(terms.terms(), &to_plugins(session)).await;
     let ByBrowser { id, url, ending } = begun.map_err(|error| error.to_string())?;
@@ -126,7 +130,7 @@ async fn by_browser(session: &Session) -> Result<(), String> {
 }
 
 async fn by_code(session: &Session) -> Result<(), String> {
-    let terms = terms(session).map_err(|error| error.message)?;
+    let terms = terms(session).await.map_err(|error| error.message)?;
     let account = &session.agent().desk().account;
     let begun = account.login_by_code(terms.terms(), &to_plugins(session)).await;
     let ByCode {
@@ -209,8 +213,8 @@ async fn end_progress(session: &Session, progress: tokio::task::JoinHandle<Optio
 }
 
 /// Who is logged in now, in words.
-fn who(session: &Session) -> Result<String, String> {
-    let terms = terms(session).map_err(|error| error.message)?;
+async fn who(session: &Session) -> Result<String, String> {
+    let terms = terms(session).await.map_err(|error| error.message)?;
     Ok(match session.agent().desk().account.known(terms.terms()) {
         Some(Account::Account { email, plan, .. }) => {
             let email = email.map(|email| format!(" as {email}")).unwrap_or_default();

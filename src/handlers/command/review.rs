@@ -4,7 +4,6 @@
 use super::{ACCEPT_ALL, DECIDE, NEXT_CHANGE, REJECT_ALL, REJECT_WITH_WORDS, SHOW_PROPOSAL, argument, first};
 use crate::agent::AgentError;
 use crate::agent::proposals::ProposalError;
-use crate::handlers::proposal;
 use crate::ids::{HunkId, ProposalId};
 use crate::lsp::error::RequestError;
 use crate::protocol::item::FileChangeKind;
@@ -102,10 +101,30 @@ fn take(session: &Session, decide: Decide) -> Result<(), RequestError> {
         path: decide.path,
         feedback: decide.feedback,
     };
-    let decided = proposal::decide(session, &params)?;
+    let outcome = now(session, &params);
+    let Err(ProposalError::NotShown(_)) = outcome else {
+        return Ok(outcome.map_err(AgentError::from)?);
+    };
+    let session = session.clone();
+    tokio::spawn(async move {
+        if session.presenter().accepts_when_shown(&params).await {
+            let turn = session.decisions().await;
+            // Looks at files.
+            let _done = tokio::task::spawn_blocking(move || {
+                let _until_done = turn;
+                let outcome = now(&session, &params).map_err(AgentError::from);
+                told(&session, outcome.map_err(RequestError::from));
+            });
+        }
+    });
+    Ok(())
+}
+
+fn now(session: &Session, params: &ProposalDecideParams) -> Result<(), ProposalError> {
+    let presenter = session.presenter();
+    let decided = presenter.decide(params)?;
     if params.decision == ProposalDecision::Accept && params.hunk_ids.is_none() {
-        let path = params.path.as_deref();
-        session.presenter().tell_what_still_waits(&decided.proposal, path);
+        presenter.tell_what_still_waits(&decided, params.path.as_deref());
     }
     Ok(())
 }
@@ -215,7 +234,9 @@ pub(super) fn show_proposal(session: &Session, arguments: Vec<Value>) -> Result<
 
 fn show(session: &Session, id: ProposalId, part: Part) {
     let presenter = session.presenter().clone();
-    tokio::spawn(async move { presenter.show_diff(&id, part, true).await });
+    tokio::spawn(async move {
+        let _shown = presenter.show_diff(&id, part, true).await;
+    });
 }
 
 fn known(session: &Session, id: &ProposalId) -> Result<Arc<Proposal>, RequestError> {
@@ -258,7 +279,8 @@ pub(super) fn next_change(session: &Session, arguments: Vec<Value>) -> Result<()
         };
         if next.file.kind == FileChangeKind::Add {
             let part = Part::Hunk(next.hunk.id.clone());
-            return presenter.show_diff(&next.proposal.id, part, true).await;
+            let _shown = presenter.show_diff(&next.proposal.id, part, true).await;
+            return;
         }
         let line = match next.file.kind {
             FileChangeKind::Delete => 0,
@@ -357,7 +379,12 @@ fn ask(session: &Session, message: &str, titles: Vec<String>, then: impl FnOnce(
     let session = session.clone();
     tokio::spawn(async move {
         if let Some(chosen) = pending.await {
-            then(&session, chosen);
+            let turn = session.decisions().await;
+            // Looks at files.
+            let _done = tokio::task::spawn_blocking(move || {
+                let _until_done = turn;
+                then(&session, chosen);
+            });
         }
     });
 }

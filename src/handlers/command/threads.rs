@@ -120,7 +120,7 @@ async fn carry_out(session: &Session, which: &Which, deed: Deed) -> Result<Optio
 fn title(thread: &Thread) -> String {
     const LONGEST: usize = 60;
     let words = thread.name.as_ref().unwrap_or(&thread.preview);
-    let line = words.lines().next().unwrap_or_default();
+    let line = crate::shown::line(words.lines().next().unwrap_or_default());
     match line.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("“{}…”", &line[..end]),
         None if line.is_empty() => "the conversation".to_owned(),

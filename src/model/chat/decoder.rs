@@ -1,6 +1,7 @@
 //! The stream: chunks of one message become items.
 
 use super::kept::{INSISTED_ON, Kept, Origin, add_details};
+use super::thoughts::{Piece, Splitter};
 use crate::model::error::ErrorKind;
 use crate::model::failure::{Asked, Report};
 use crate::model::item::{ReasoningPart, ResponseItem};
@@ -41,6 +42,8 @@ pub(in crate::model) struct Decoder {
     /// Details of thoughts, as the server wants them back.
     details: Vec<Value>,
     message: Option<(String, String)>,
+    /// Thoughts in the text of the content.
+    splitter: Splitter,
     reasoning_done: bool,
     calls: Vec<Call>,
     usage: Option<TokenUsage>,
@@ -62,6 +65,7 @@ impl Decoder {
             thought_key: "",
             details: Vec::new(),
             message: None,
+            splitter: Splitter::default(),
             reasoning_done: false,
             calls: Vec::new(),
             usage: None,
@@ -198,11 +202,12 @@ impl Decoder {
         if let Some(Value::Array(more)) = delta.get("reasoning_details") {
             add_details(&mut self.details, more);
         }
-        for key in ["content", "refusal"] {
-            let text = content_text(delta.get(key), false);
-            if !text.is_empty() {
-                self.say(&text, out);
-            }
+        let content = content_text(delta.get("content"), false);
+        let pieces = self.splitter.take(&content);
+        self.tell(pieces, out);
+        let refusal = content_text(delta.get("refusal"), false);
+        if !refusal.is_empty() {
+            self.say(&refusal, out);
         }
         let calls = match delta.get("tool_calls") {
             Some(Value::Array(calls)) => calls.as_slice(),
@@ -223,6 +228,16 @@ impl Decoder {
         }
         if let Some(function) = delta.get("function_call").filter(|function| function.is_object()) {
             self.call(Some(0), None, function, None);
+        }
+    }
+
+    /// What the content is made of. Thoughts in its text are not wanted back.
+    fn tell(&mut self, pieces: Vec<Piece>, out: &mut Events) {
+        for piece in pieces {
+            match piece {
+                Piece::Thought(text) => self.think(&text, "", out),
+                Piece::Said(text) => self.say(&text, out),
+            }
         }
     }
 
@@ -343,6 +358,8 @@ impl Decoder {
     }
 
     fn complete(&mut self, out: &mut Events) -> Result<(), ErrorKind> {
+        let held = self.splitter.finish();
+        self.tell(held, out);
         self.close_reasoning(out);
         if let Some((id, text)) = self.message.take() {
             out.push_back(ModelEvent::ItemDone(ResponseItem::Message {

@@ -105,6 +105,13 @@ pub(super) fn works(transaction: &Transaction) -> Result<Vec<Work<'_>>, CommitEr
                 target.there = Some(care.must_be_there(&target, expect)?);
                 Work::Remove { target }
             }
+            DiskChange::Rename { from, to, expect } => {
+                let (mut from, to) = (target(from)?, target(to)?);
+                let (there, respell) = care.renamed(&mut names, &from, &to, expect)?;
+                from.there = Some(there);
+                let new = None;
+                Work::Move { from, to, new, respell }
+            }
             DiskChange::Move {
                 from,
                 to,
@@ -113,22 +120,8 @@ pub(super) fn works(transaction: &Transaction) -> Result<Vec<Work<'_>>, CommitEr
                 mode,
             } => {
                 let (mut from, to) = (target(from)?, target(to)?);
-                if from.real == to.real {
-                    let reason = "it is to be moved onto itself".to_owned();
-                    return Err(CommitError::Refused {
-                        path: from.path,
-                        reason,
-                    });
-                }
-                names.claim(&from)?;
-                no_link(&from, expect, "moved")?;
-                let there = care.must_be_there(&from, expect)?;
-                // Another spelling of the same name is there already: the file itself.
-                let respell = same_entry(&from.real, &to.real);
-                if !respell {
-                    names.claim(&to)?;
-                    care.there(&to, &Expect::Absent)?;
-                }
+                no_link(&from, expect, "moved with a text")?;
+                let (there, respell) = care.renamed(&mut names, &from, &to, expect)?;
                 let same_mode = mode.is_none_or(|mode| mode & 0o7777 == mode_of(&there.meta));
                 let same = same_mode && expect.is(text);
                 from.there = Some(there);
@@ -291,6 +284,32 @@ impl Care {
         self.there(target, expect)?.ok_or_else(|| missing(target))
     }
 
+    /// What gets a new name, and whether that is only another spelling of the one that it has.
+    fn renamed(
+        &self,
+        names: &mut Names,
+        from: &Target,
+        to: &Target,
+        expect: &Expect,
+    ) -> Result<(Box<There>, bool), CommitError> {
+        if from.real == to.real {
+            let reason = "it is to be moved onto itself".to_owned();
+            return Err(CommitError::Refused {
+                path: from.path.clone(),
+                reason,
+            });
+        }
+        names.claim(from)?;
+        let there = self.must_be_there(from, expect)?;
+        // Another spelling of the same name is there already: the file itself.
+        let respell = same_entry(&from.real, &to.real);
+        if !respell {
+            names.claim(to)?;
+            self.there(to, &Expect::Absent)?;
+        }
+        Ok((there, respell))
+    }
+
     /// The file or link, as far as it is what was expected; nothing where nothing was expected. What the file holds
     /// goes into `bytes`.
     fn look(
@@ -326,9 +345,10 @@ impl Care {
                 Expect::Link { target } if *target == leads => {}
                 Expect::Link { .. } => return Err(stale(Found::Changed)),
                 _ => {
-                    let leads = leads.display();
+                    let (leads, link) = (leads.display(), path.display());
                     return Err(refused(format!(
-                        "it is a symbolic link to {leads}; name that file instead"
+                        "it is a symbolic link to {leads}, and nothing is written through a link. Change what it leads to by \
+                         that name; deleting or moving {link} acts on the link itself"
                     )));
                 }
             }

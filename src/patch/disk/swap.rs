@@ -4,7 +4,7 @@ use super::check::Target;
 use super::journal::Line;
 use super::record::Step;
 use super::step::{Means, Run};
-use super::system::{Stamp, copy_new, copy_over, keep, mode_of, oddity, rename_to_free, set_mode_at};
+use super::system::{Stamp, copy_new, copy_over, keep, link_target, mode_of, oddity, rename_to_free, set_mode_at};
 use super::{CommitError, Found, New};
 use std::fs;
 use std::io;
@@ -100,9 +100,15 @@ impl<'t> Run<'t> {
         let Some(there) = &from.there else {
             return Err(refused());
         };
-        let same = New::Copy {
-            from: &from.real,
-            mode: mode_of(&there.meta),
+        let leads;
+        let same = if there.meta.is_symlink() {
+            leads = self.step(named, "reading the link", || link_target(&from.real))?;
+            New::Link { target: &leads }
+        } else {
+            New::Copy {
+                from: &from.real,
+                mode: mode_of(&there.meta),
+            }
         };
         let fresh = self.write_beside(work, to, Some(there), &same)?;
         if !fresh.alike {

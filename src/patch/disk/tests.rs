@@ -361,6 +361,92 @@ fn bytes_and_links_are_placed() {
     assert_eq!(fs::read_dir(world.dir.path()).unwrap().count(), 6);
 }
 
+/// Bytes and links keep what they are under a new name, also on another disk; whatever fails, all is as it was.
+#[test]
+fn entries_are_renamed_as_they_are_or_not_at_all() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let odd = Path::new(std::ffi::OsStr::from_bytes(b"caf\xe9/no where"));
+    let links = [
+        ("link", Path::new("real")),
+        ("to-folder", Path::new("folder")),
+        ("odd", odd),
+    ];
+    for apart in [false, true] {
+        let world = World::new(&[("real", "1\n"), ("folder/in", "2\n")]);
+        fs::write(world.path("bytes"), [0xff, 0]).unwrap();
+        fs::set_permissions(world.path("bytes"), fs::Permissions::from_mode(0o4750)).unwrap();
+        let rename = |name: &str, expect| DiskChange::Rename {
+            from: world.path(name),
+            to: world.path("sub").join(name),
+            expect,
+        };
+        let sha256 = content_hash(&[0xff, 0]);
+        let mut changes = vec![rename("bytes", Expect::Content { sha256 })];
+        for (name, target) in links {
+            symlink(target, world.path(name)).unwrap();
+            changes.push(rename(name, Expect::Link { target: target.into() }));
+        }
+        let transaction = world.transaction(changes);
+        // Also a target that is no text comes to another process as it is.
+        let decoded: Transaction = serde_json::from_slice(&serde_json::to_vec(&transaction).unwrap()).unwrap();
+        assert_eq!(decoded, transaction);
+        let before = world.state();
+        for step in 0.. {
+            let fault = Fault {
+                fails: Some(step),
+                apart,
+                ..Fault::default()
+            };
+            match commit_with(&transaction, fault) {
+                Ok(()) => break,
+                Err(error) => assert_eq!(world.state(), before, "{step}: {error}"),
+            }
+        }
+        for (name, target) in links {
+            assert_eq!(fs::read_link(world.path("sub").join(name)).unwrap(), target, "{name}");
+            assert!(fs::symlink_metadata(world.path(name)).is_err(), "{name}");
+        }
+        assert_eq!(fs::read(world.path("sub/bytes")).unwrap(), [0xff, 0]);
+        let mode = fs::metadata(world.path("sub/bytes")).unwrap().mode() & 0o7777;
+        assert_eq!(mode, 0o4750);
+        assert_eq!(
+            (world.read("real").unwrap(), world.read("folder/in").unwrap()),
+            ("1\n".into(), "2\n".into())
+        );
+        // Never onto something that is there, and never what has become another thing.
+        symlink("real", world.path("link")).unwrap();
+        let occupied = world.commit(vec![rename("link", Expect::Link { target: "real".into() })]);
+        assert!(
+            matches!(
+                occupied,
+                Err(CommitError::Stale {
+                    found: Found::Present,
+                    ..
+                }) | Err(CommitError::Refused { .. })
+            ),
+            "{occupied:?}"
+        );
+        let other = DiskChange::Rename {
+            from: world.path("link"),
+            to: world.path("elsewhere"),
+            expect: Expect::Link {
+                target: "folder".into(),
+            },
+        };
+        let turned = world.commit(vec![other]);
+        assert!(
+            matches!(
+                turned,
+                Err(CommitError::Stale {
+                    found: Found::Changed,
+                    ..
+                })
+            ),
+            "{turned:?}"
+        );
+    }
+}
+
 #[test]
 fn links_are_replaced_only_where_they_are_expected() {
     let world = World::new(&[("file", "1\n")]);
@@ -409,7 +495,7 @@ fn links_are_replaced_only_where_they_are_expected() {
     for (change, words) in [
         (edit, "cannot be edited"),
         (moved, "cannot be moved"),
-        (through, "name that file"),
+        (through, "acts on the link itself"),
     ] {
         assert!(
             refused(world.commit(vec![change.clone()])).contains(words),
@@ -786,7 +872,7 @@ fn the_disk_is_read_with_care() {
     .unwrap();
     assert!(matches!(read("pipe"), Err(ReadError::Special)));
     symlink("a", world.path("link")).unwrap();
-    assert!(matches!(read("link"), Err(ReadError::Link { target }) if target == Path::new("a")));
+    assert!(matches!(read("link"), Err(ReadError::Link { target, .. }) if target == Path::new("a")));
     let large = fs::File::create(world.path("large")).unwrap();
     large.set_len(MAX_FILE_BYTES + 1).unwrap();
     assert!(matches!(read("large"), Err(ReadError::TooLarge { .. })));

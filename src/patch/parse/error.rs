@@ -68,7 +68,7 @@ pub enum ParseError {
         line: usize,
         what: &'static str,
     },
-    #[error("invalid patch: the change of {} (line {line}) is binary; only changes of text can be applied, so leave it out", .path.display())]
+    #[error("invalid patch: the change of {} (line {line}) is binary; only changes of text can be applied, and deleting or renaming a file as it is, so leave it out", .path.display())]
     Binary { path: PathBuf, line: usize },
     #[error(
         "invalid patch: line {line} `{found}` (file {}) looks like a part of the hunk in line {header}, which by its numbers has ended; correct the numbers",

@@ -266,8 +266,11 @@ impl<'a> Reader<'a> {
         let git = Git::read(self)?;
         let path = git.path.clone();
         if header::binary(self.text(self.at)).is_some() {
-            let line = self.number(self.at);
-            return Err(ParseError::Binary { path, line });
+            if !(git.is_deleted && self.text(self.at).ends_with(" and /dev/null differ")) {
+                let line = self.number(self.at);
+                return Err(ParseError::Binary { path, line });
+            }
+            self.at += 1;
         }
         let hunks = self.hunks(&path)?;
         let section = if git.is_new {

@@ -1,6 +1,6 @@
 //! Why a patch does not fit the files, in words that let the model send a better one.
 
-use crate::patch::files::ReadError;
+use crate::patch::files::{ReadError, Whole};
 use crate::patch::update::{Excerpt, Misfit, MisfitKind};
 use std::borrow::Cow;
 use std::fmt;
@@ -12,6 +12,10 @@ use std::path::{Path, PathBuf};
 pub enum PlanError {
     #[error("{}: {source}. No file was changed.", .path.display())]
     Read { path: PathBuf, source: ReadError },
+    #[error("{}: it is {whole}, which a patch deletes, or moves to a name where nothing is, as it is and once. No file was changed; do what is left with a patch of its own.", .path.display())]
+    AsItIs { path: PathBuf, whole: Whole },
+    #[error("{}: {whole} is there already, which is not replaced. No file was changed; choose another name, or delete it with a patch of its own first.", .path.display())]
+    Occupied { path: PathBuf, whole: Whole },
     #[error("{}: there is no such file to {action}. No file was changed.", .path.display())]
     Missing { path: PathBuf, action: &'static str },
     #[error("{}: it cannot be a file, since {} is to be a file below it. No file was changed.", .path.display(), .below.display())]
@@ -77,6 +81,8 @@ impl PlanError {
     pub fn path(&self) -> &Path {
         match self {
             Self::Read { path, .. }
+            | Self::AsItIs { path, .. }
+            | Self::Occupied { path, .. }
             | Self::Missing { path, .. }
             | Self::FileAndFolder { path, .. }
             | Self::AnchorNotFound { path, .. }

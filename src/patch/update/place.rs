@@ -268,7 +268,8 @@ fn decide(
             .into_iter()
             .chain([named])
             .find(|spot| one.spots.binary_search(spot).is_ok());
-        let meant = exact.or_else(|| by_far_nearest(&one.spots, shifted.unwrap_or(named)));
+        let near = || by_far_nearest(&one.spots, shifted.unwrap_or(named));
+        let meant = exact.or_else(|| near().filter(|&spot| !ends_elsewhere(search.lines, one, spot)));
         count(placed.len());
         if let Some(spot) = meant.filter(|&spot| consistent(placed, index, spot)) {
             return Some((index, spot));
@@ -309,6 +310,16 @@ fn by_far_nearest(spots: &[usize], line: usize) -> Option<usize> {
         [(first, spot), (second, _), ..] if first <= LITTLE && second >= 4 * (first + LITTLE) => Some(spot),
         _ => None,
     }
+}
+
+/// Whether the place may be another than the near one because the text ends there: a program that writes diffs shows as
+/// many lines below a change as above it, and fewer only where there are no more.
+fn ends_elsewhere(lines: &Lines<'_>, one: &Placing<'_>, near: usize) -> bool {
+    let kept = |line: &&ChunkLine| line.kind == LineKind::Keep;
+    let above = one.lines.iter().take_while(kept).count();
+    let below = one.lines.iter().rev().take_while(kept).count();
+    let at_end = |spot: &&usize| **spot + one.length == lines.len();
+    below < above && one.spots.last().filter(at_end).is_some_and(|&last| last != near)
 }
 
 /// Whether the other chunks still have places if this one goes there.

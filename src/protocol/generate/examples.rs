@@ -1218,6 +1218,7 @@ fn events() -> Vec<EventKind> {
         EventKind::ItemCompleted(event::ItemCompleted {
             item: message,
             completed_at_ms: AT_MS + 900,
+            withdrawn: false,
         }),
         EventKind::AgentMessageDelta(event::ItemDelta {
             item_id: "i-4".into(),
@@ -1410,6 +1411,7 @@ fn events() -> Vec<EventKind> {
             item_id: "i-5".into(),
             action: GuardianAction::Command {
                 command: vec!["cargo".into(), "fetch".into()],
+                display: "cargo fetch".into(),
                 cwd: "/home/ada/sums".into(),
                 confined: Confined::Outside,
                 reason: "It needs the network, which the sandbox does not give.".into(),
@@ -1711,6 +1713,7 @@ fn permission() -> PermissionApproval {
                  and commands in the sandbox may write in /home/ada/shared until this session ends; with a no, nothing \
                  of this patch is written."
                 .into(),
+        notes: Vec::new(),
         available_decisions: vec![
             ApprovalDecision::AcceptForSession,
             ApprovalDecision::Decline,
@@ -1728,17 +1731,24 @@ fn tool_approval() -> ToolApproval {
         agent: None,
         server: "issues".into(),
         tool: "create_issue".into(),
-        title: "Create an issue".into(),
+        title: "create_issue (“Create an issue”)".into(),
         arguments: json!({ "title": "Sum of an empty list" }),
-        reason: "The server issues does not say that create_issue only reads. It runs with your rights, outside the sandbox."
+        reason: "The server issues does not say that create_issue only reads, nor that it destroys nothing. It runs with your \
+                 rights, outside the sandbox."
             .into(),
-        session_scope: "create_issue of issues, with any arguments".into(),
+        definition: "server: \"issues\"\naddress: \"https://issues.example/mcp\"\nmark of its query: null\ntool: \
+                     \"create_issue\"\ntitle: \"Create an issue\"\nhints: null\ndescription:\n    Opens an issue.\narguments:\n    \
+                     {\n      \"type\": \"object\"\n    }"
+            .into(),
+        session_scope: "create_issue of issues as it is now, with any arguments".into(),
         always_rule: AlwaysRule {
-            text: "create_issue of issues, with any arguments, in every session".into(),
+            text: "create_issue of issues as it is now, with any arguments, in every session".into(),
             title: "issues: create_issue".into(),
-            toml: "[[tool]]\nserver = \"issues\"\ntool = \"create_issue\"\ndecision = \"allow\"\n".into(),
+            toml: "[[tool]]\nserver = \"issues\"\ntool = \"create_issue\"\ndecision = \"allow\"\npin = \"sha256:0f1e2d3c4b5a\"\n"
+                .into(),
             file: "/home/ada/.countersign/rules/always.toml".into(),
         },
+        notes: Vec::new(),
         available_decisions: vec![
             ApprovalDecision::Accept,
             ApprovalDecision::AcceptForSession,
@@ -1758,6 +1768,7 @@ fn elicitation() -> McpElicitation {
         server: "git".into(),
         request_id: McpRequestId::Number(7),
         message: "Which branch?".into(),
+        notes: Vec::new(),
         wish: McpWish::Form {
             requested_schema: json!({
                 "type": "object",
@@ -1796,6 +1807,7 @@ fn approval() -> CommandApproval {
         item_id: "i-5".into(),
         agent: None,
         command: vec!["cargo".into(), "fetch".into()],
+        display: "cargo fetch".into(),
         cwd: "/home/ada/sums".into(),
         actions: vec![CommandAction::Unknown {
             command: "cargo fetch".into(),
@@ -1807,14 +1819,15 @@ fn approval() -> CommandApproval {
             level: RiskLevel::Low,
             description: "It only downloads the packages that the lock file names.".into(),
         }),
-        session_scope: "`cargo fetch` on paths in the working directory, outside the sandbox".into(),
+        session_scope: "`cargo fetch` on paths in /home/ada/sums, with harmless options only, outside the sandbox".into(),
         always_rule: Some(AlwaysRule {
-            text: "`cargo fetch` on paths in the working directory, outside the sandbox, in every session".into(),
+            text: "`cargo fetch` on paths in /home/ada/sums, with harmless options only, outside the sandbox, in every session".into(),
             title: "cargo fetch".into(),
-            toml: "[[rule]]\nprefix = [\"cargo\", \"fetch\"]\ndecision = \"allow\"\nsandbox = \"outside\"\npaths = \"here\"\nhosts = []\n"
+            toml: "[[rule]]\nprefix = [\"cargo\", \"fetch\"]\ndecision = \"allow\"\nsandbox = \"outside\"\npaths = \"here\"\nfolder = \"/home/ada/sums\"\nhosts = []\noptions = []\n"
                 .into(),
             file: "/home/ada/.countersign/rules/always.toml".into(),
         }),
+        notes: Vec::new(),
         available_decisions: vec![
             ApprovalDecision::Accept,
             ApprovalDecision::AcceptForSession,
@@ -1863,6 +1876,7 @@ fn proposal(status: ProposalStatus, hunk: HunkStatus) -> Proposal {
             base_version: Some(12),
             version: Some(4),
             mode: None,
+            not_text: None,
             before: None,
             after: None,
             current: None,

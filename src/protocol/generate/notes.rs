@@ -243,7 +243,8 @@ pub(super) fn of(method: &str) -> Notes {
              last one the status is `accepted`, or `rejected` if no hunk was taken, and a further `proposal/updated` says \
              what became of it. A hunk in conflict can only be rejected: \
              naming it with `accept` is an error and changes nothing. Accepting a file leaves its hunks in conflict waiting; \
-             accepting the whole leaves them out, and the model is told.",
+             accepting the whole leaves them out, and the model is told. Without `hunkIds` only what was told to fit is \
+             accepted; what fits just now waits on.",
             &[
                 error::PROPOSAL_NOT_FOUND,
                 error::PROPOSAL_SETTLED,
@@ -526,7 +527,11 @@ pub(super) const ORDER: &[&str] = &[
     "Each `turn/started` has exactly one `turn/completed`, and nothing of the turn comes after it. One turn runs at a \
      time in a thread; threads run side by side.",
     "Each `item/started` has exactly one `item/completed` with the same item id, in the same turn. Deltas come between \
-     the two; the completed item is the whole truth, whatever deltas were missed.",
+     the two; the completed item is the whole truth, whatever deltas were missed. No id is given twice in a thread, also where \
+     a provider repeats its own.",
+    "Where the answer of the model breaks off and the request is sent again, what it had begun is completed with `withdrawn`, \
+     before `turn/retrying`: it is no part of the turn any more, on record neither, and what it began comes in another item. \
+     Where no later attempt says anything, a new item has its text, with `partial`.",
     "A command that outlives its call is completed as an item with status `background`; then comes `terminal/started`, any \
      number of `terminal/output`, and one `terminal/exited`, also after the turn: they name no turn. A thread's terminals \
      have ended before `thread/closed`.",

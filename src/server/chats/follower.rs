@@ -1,6 +1,12 @@
 //! Follows one document's conversation: its events become text, its orders become turns.
 
+mod ask;
+mod on_disk;
+mod page;
 mod send;
+mod trust;
+
+pub(super) use ask::Settled;
 
 use super::writer::Writer;
 use super::{Order, View};
@@ -20,10 +26,15 @@ use crate::protocol::item::ThreadItem;
 use crate::protocol::settings::SettingsOverride;
 use crate::protocol::thread::ThreadResumeParams;
 use crate::server::presenter::Severity;
+use crate::server::presenter::that_fit;
 use crate::server::session::Session;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use trust::Trust;
 
 struct Follower {
     session: Session,
@@ -45,6 +56,12 @@ struct Follower {
     closed: bool,
     /// It was opened while an edit was on its way: it is compared when that has come to its end.
     compare_later: bool,
+    /// What of the document is the person's own; absent before somebody has looked.
+    trust: Option<Trust>,
+    /// A change was told of that is not looked at yet.
+    changed: Arc<AtomicBool>,
+    /// The person is asked about what somebody else wrote.
+    asking: Option<AbortHandle>,
 }
 
 struct Telling {
@@ -61,7 +78,12 @@ struct Telling {
 }
 
 /// Runs until nothing is left to be done for the document.
-pub(super) async fn follow(session: Session, uri: String, view: View, mut inbox: mpsc::UnboundedReceiver<Order>) {
+pub(super) async fn follow(
+    session: Session,
+    uri: String,
+    (view, changed): (View, Arc<AtomicBool>),
+    mut inbox: mpsc::UnboundedReceiver<Order>,
+) {
     let mut follower = Follower {
         writer: Writer::new(session.clone(), uri.clone()),
         session: session.clone(),
@@ -76,6 +98,9 @@ pub(super) async fn follow(session: Session, uri: String, view: View, mut inbox:
         own_rollbacks: 0,
         closed: false,
         compare_later: false,
+        trust: None,
+        changed,
+        asking: None,
     };
     loop {
         tokio::select! {
@@ -95,6 +120,7 @@ pub(super) async fn follow(session: Session, uri: String, view: View, mut inbox:
         }
     }
     follower.mute(false);
+    follower.ask_no_more();
 }
 
 /// The next event; never, while there is nothing to follow.
@@ -142,8 +168,9 @@ impl Follower {
 
     async fn obey(&mut self, order: Order) {
         match order {
-            Order::Opened => {
+            Order::Opened(document) => {
                 self.closed = false;
+                self.distrust(&document).await;
                 self.writer.clear();
                 self.compare_later = self.writer.is_busy();
                 if !self.compare_later {
@@ -156,6 +183,15 @@ impl Follower {
                 self.compare_later = false;
                 self.writer.clear();
                 self.mute(false);
+                self.ask_no_more();
+            }
+            Order::Changed => return self.looked_at().await,
+            Order::Saved(document, said) => return self.saved(document, said).await,
+            Order::Settled(settled) => {
+                if let Err(trouble) = self.settle(settled).await {
+                    self.message(&trouble);
+                }
+                self.speak();
             }
             Order::Send => {
                 if let Err(trouble) = self.send().await {
@@ -164,7 +200,7 @@ impl Follower {
                 self.speak();
             }
             Order::Refuse(what) => {
-                if let Err(trouble) = self.refuse(what) {
+                if let Err(trouble) = self.refuse(what).await {
                     self.message(&trouble);
                 }
                 self.speak();
@@ -199,6 +235,9 @@ impl Follower {
         let Some(id) = chat.field("thread").map(ThreadId::from) else {
             return;
         };
+        if !self.follows(&chat, "thread") {
+            return self.says_whose_it_is();
+        }
         if self.thread.as_ref().is_none_or(|thread| *thread.id() != id) {
             self.leave();
             let params = ThreadResumeParams {
@@ -388,9 +427,19 @@ impl Follower {
                 lenses = true;
             }
             EventKind::ProposalCreated(created) => {
-                let number = self.tell(&turn).change_number(&created.proposal.item_id);
-                let heading = number.map_or_else(|| "Change ".to_owned(), |number| format!("Change {number}:"));
+                let change = self.tell(&turn).change(&created.proposal.item_id);
+                let change = change.map(|(number, text)| (number, text.to_owned()));
+                let heading = match &change {
+                    Some((number, _)) => format!("Change {number}:"),
+                    None => "Change ".to_owned(),
+                };
                 place(&view, created.proposal.id.as_str(), &chat::tag(&turn), heading);
+                if let Some((_, text)) = change
+                    && chat::story::shows(&created.proposal)
+                {
+                    let hunks = that_fit(&created.proposal);
+                    self.session.presenter().shows_in_chat(&self.uri, &text, hunks);
+                }
                 lenses = true;
             }
             EventKind::ProposalUpdated(_) => lenses = true,

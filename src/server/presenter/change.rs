@@ -56,6 +56,9 @@ impl Change<'_> {
             FileChangeKind::Update { move_path: Some(to) } if self.changes_nothing() => {
                 format!("move of {} to {}", name(&self.file.path), name(to))
             }
+            FileChangeKind::Update { .. } if self.changes_nothing() && self.file.mode.is_some() => {
+                format!("new mode of {}", name(&self.file.path))
+            }
             FileChangeKind::Update { .. } => format!("change {} of {}", self.number, self.file.hunks.len()),
         }
     }
@@ -103,8 +106,7 @@ impl Change<'_> {
         let same = old.lines().zip(new.lines()).take_while(|(old, new)| old == new).count();
         let telling = |text: &str| {
             let line = text.lines().skip(same).map(str::trim).find(|line| !line.is_empty())?;
-            let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-            Some(format!("`{}`", cut(&line, QUOTED)))
+            Some(format!("`{}`", cut(&crate::shown::exact(line), QUOTED)))
         };
         match (telling(old), telling(new)) {
             (Some(old), Some(new)) if old != new => format!("{old} → {new}"),
@@ -182,6 +184,7 @@ pub(super) mod tests {
             base_version: None,
             version: None,
             mode: None,
+            not_text: None,
             before: None,
             after: None,
             current: None,
@@ -257,7 +260,7 @@ pub(super) mod tests {
                 "a\u{1b}[0m\n",
                 "b\n",
                 "line 3",
-                "change 1 of 1, −1 +1: `a [0m` → `b`",
+                "change 1 of 1, −1 +1: `a<U+001B>[0m` → `b`",
             ),
             (
                 (u32::MAX, u32::MAX),
@@ -291,6 +294,13 @@ pub(super) mod tests {
             let proposal = proposal(vec![file("/w/a.py", kind, vec![hunk((0, 1), old, new)])]);
             assert_eq!(waiting(&proposal).next().expect("it waits").noun_with_size(), noun);
         }
+        let mut run = file("/w/a.py", UPDATE, vec![hunk((0, 0), "", "")]);
+        run.mode = Some(0o755);
+        let proposal = proposal(vec![run]);
+        assert_eq!(
+            waiting(&proposal).next().expect("it waits").summary(),
+            "new mode of a.py"
+        );
     }
 
     #[test]
@@ -313,6 +323,6 @@ pub(super) mod tests {
                 "change 3 of 3, −1 +1, does not fit any more: the lines have changed",
             ]
         );
-        assert_eq!(name(Path::new("/w/a\nb\t.py")), "a b .py");
+        assert_eq!(name(Path::new("/w/a\nb\t.py")), "a<U+000A>b<U+0009>.py");
     }
 }

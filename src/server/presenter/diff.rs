@@ -4,10 +4,12 @@
 use super::change::{self, Change};
 use super::{Presenter, Severity, words};
 use crate::ids::{HunkId, ProposalId, TurnId};
-use crate::patch::diff::unified_diff;
+use crate::patch::diff::Shown;
 use crate::patch::hunk::{apply_hunks, placed_edits};
+use crate::private;
 use crate::protocol::item::FileChangeKind;
 use crate::protocol::proposal::{Hunk, HunkStatus, Proposal, ProposalFile};
+use crate::shown;
 use crate::workspace::uri;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -21,6 +23,10 @@ use std::time::Duration;
 const SHOW_LIMIT: Duration = Duration::from_secs(10);
 /// Diffs kept in the home folder; older ones are deleted when a new one is written.
 const KEPT_DIFFS: usize = 40;
+/// How long an editor that was asked to show a page may take to say that it is open; some never do.
+const OPENS: Duration = Duration::from_secs(1);
+/// How often it is looked whether it is.
+const LOOK: Duration = Duration::from_millis(200);
 /// Characters of a diff in the editor's log.
 const LOGGED: usize = 60_000;
 
@@ -32,30 +38,110 @@ pub enum Part {
     Hunk(HunkId),
 }
 
+/// A diff in a file of ours.
+pub(super) struct Written {
+    /// What it shows of what can be accepted.
+    pub(super) hunks: Vec<HunkId>,
+    path: PathBuf,
+    pub(super) text: String,
+    /// What it is of.
+    pub(super) title: String,
+}
+
+/// A diff that was to be shown.
+pub struct Page {
+    pub(super) path: PathBuf,
+    pub(super) place: PagePlace,
+    /// What it shows of what can be accepted.
+    pub(super) hunks: Vec<HunkId>,
+}
+
+/// Where a diff is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PagePlace {
+    /// The editor says that it shows it.
+    Editor,
+    /// The editor's log has all of it.
+    Log,
+    /// Nobody has said that it is shown; it is once the editor has it open.
+    Disk,
+}
+
+/// What became of asking the editor to show a document.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Showing {
+    Shown,
+    /// It has not said so in time; it may be on its way still.
+    Silent,
+    Refused,
+}
+
 /// The client's answer to `window/showDocument` (LSP 3.17, ShowDocumentResult).
 #[derive(Deserialize)]
-struct Shown {
+struct ShowResult {
     success: bool,
 }
 
 impl Presenter {
-    /// Shows what a part of a proposal would change. `take_focus` only where the person asked for it by a command.
-    pub async fn show_diff(&self, id: &ProposalId, part: Part, take_focus: bool) {
-        let presenter = self.clone();
-        let id = id.clone();
-        let written = tokio::task::spawn_blocking(move || presenter.write_diff(&id, &part)).await;
-        let (path, text, title) = match written {
-            Ok(Ok(written)) => written,
-            Ok(Err(trouble)) => return self.message(Severity::Warning, &trouble),
-            Err(error) => return tracing::error!(%error, "writing a diff broke off"),
+    /// Shows what a part of a proposal would change, in the editor or else in its log; what has no room there is named. `take_focus`
+    /// only where the person asked for it by a command. Nothing where there is no such diff.
+    pub async fn show_diff(&self, id: &ProposalId, part: Part, take_focus: bool) -> Option<Page> {
+        let Written {
+            hunks,
+            path,
+            text,
+            title,
+        } = self.written(id, &part).await?;
+        let place = match self.ask_to_show(&uri::from_path(&path), None, take_focus).await {
+            Showing::Shown => PagePlace::Editor,
+            Showing::Silent => PagePlace::Disk,
+            Showing::Refused if text.chars().count() <= LOGGED => {
+                self.log(Severity::Info, &text);
+                let message = format!(
+                    "The diff of {title} is in this editor's log of Countersign, and in the file {}",
+                    path.display()
+                );
+                self.message(Severity::Info, &message);
+                PagePlace::Log
+            }
+            Showing::Refused => {
+                let message = format!(
+                    "The diff of {title} is too long for this editor's log. It is in the file {}: the change can be accepted while \
+                     that is open.",
+                    path.display()
+                );
+                self.message(Severity::Info, &message);
+                PagePlace::Disk
+            }
         };
-        if !self.show_document(&uri::from_path(&path), None, take_focus).await {
-            self.log(Severity::Info, &words::cut(&text, LOGGED));
-            let path = path.display();
-            self.message(
-                Severity::Info,
-                &format!("The diff of {title} is in this editor's log of Countersign, and in the file {path}"),
-            );
+        match place {
+            PagePlace::Editor | PagePlace::Log => drop(self.has_shown(hunks.iter().cloned())),
+            PagePlace::Disk => self.shows_when_open(path.clone(), &text, hunks.clone()),
+        }
+        Some(Page { path, place, hunks })
+    }
+
+    /// Writes a diff, and says so where that fails.
+    pub(super) async fn written(&self, id: &ProposalId, part: &Part) -> Option<Written> {
+        let (presenter, id, part) = (self.clone(), id.clone(), part.clone());
+        match tokio::task::spawn_blocking(move || presenter.write_diff(&id, &part)).await {
+            Ok(Ok(written)) => return Some(written),
+            Ok(Err(trouble)) => self.message(Severity::Warning, &trouble),
+            Err(error) => tracing::error!(%error, "writing a diff broke off"),
+        }
+        None
+    }
+
+    /// Waits as long as the editor has a document open that it was asked to show, and that it tells us of.
+    pub(super) async fn while_open(&self, path: &Path) {
+        let is_open = || self.shared.agent.desk().workspace.document(path).is_some();
+        let begun = tokio::time::Instant::now();
+        while !is_open() && begun.elapsed() < OPENS {
+            tokio::time::sleep(LOOK).await;
+        }
+        while is_open() {
+            self.look_at_open_pages();
+            tokio::time::sleep(LOOK).await;
         }
     }
 
@@ -87,8 +173,13 @@ impl Presenter {
 
     /// Shows a document, at a line if one is given; false if the editor cannot, or does not within reason.
     pub async fn show_document(&self, uri: &str, line: Option<u32>, take_focus: bool) -> bool {
+        // Where it is silent a message as well would be one too many.
+        self.ask_to_show(uri, line, take_focus).await != Showing::Refused
+    }
+
+    async fn ask_to_show(&self, uri: &str, line: Option<u32>, take_focus: bool) -> Showing {
         if !self.shared.client.can.show_document {
-            return false;
+            return Showing::Refused;
         }
         let mut params = json!({"uri": uri, "takeFocus": take_focus});
         if let Some(line) = line {
@@ -97,30 +188,46 @@ impl Presenter {
         }
         let pending = self.shared.outbound.request::<Value>("window/showDocument", params);
         match tokio::time::timeout(SHOW_LIMIT, pending).await {
-            // What is no refusal is taken for a yes: some answer in shapes of their own.
-            Ok(Ok(answer)) => serde_json::from_value::<Shown>(answer).is_ok_and(|shown| shown.success),
-            Ok(Err(_)) => false,
-            // It may be on its way still; a message as well would be one too many.
-            Err(_) => true,
+            Ok(Ok(answer)) => match serde_json::from_value::<ShowResult>(answer) {
+                Ok(ShowResult { success: true }) => Showing::Shown,
+                _ => Showing::Refused,
+            },
+            Ok(Err(_)) => Showing::Refused,
+            Err(_) => Showing::Silent,
         }
     }
 
-    /// Writes the diff to a file of ours; gives its path, its text, and what it is of.
-    fn write_diff(&self, id: &ProposalId, part: &Part) -> Result<(PathBuf, String, String), String> {
+    fn write_diff(&self, id: &ProposalId, part: &Part) -> Result<Written, String> {
         let desk = self.shared.agent.desk();
         let proposal = desk.proposals.read(id).map_err(|error| error.to_string())?;
         let cwd = self.folder_of(&proposal);
+        let plan = desk.proposals.decided(id).map(|(_, plan)| plan);
         let now = |file: &ProposalFile| match &file.current {
-            Some(text) => Some(text.clone()),
-            None => desk.workspace.read(&file.path).ok().map(|read| read.text),
+            _ if file.not_text.is_some() => {
+                let planned = plan.iter().flat_map(|plan| &plan.files);
+                let mut planned = planned.filter(|planned| planned.path == file.path);
+                match planned.next() {
+                    Some(planned) => Now::NotText(planned.unified_diff(&cwd)),
+                    None => Now::Text(None),
+                }
+            }
+            Some(text) => Now::Text(Some(text.clone())),
+            None => Now::Text(desk.workspace.read(&file.path).ok().map(|read| read.text)),
         };
-        let (text, title) = diff(&proposal, part, &cwd, now).ok_or_else(|| {
+        let Diff { text, title, hunks } = diff(&proposal, part, &cwd, now).ok_or_else(|| {
             format!("Proposal {id} has no such part; nothing is shown. List the proposals to see what waits.")
         })?;
+        // A page to read: what hides in a change is written out.
+        let text = shown::diff(&text);
         let folder = desk.home.join("diffs");
         let path = write(&folder, &stem(&proposal, part), &text)
             .map_err(|error| format!("The diff could not be written to {}: {error}.", folder.display()))?;
-        Ok((path, text, title))
+        Ok(Written {
+            hunks,
+            path,
+            text,
+            title,
+        })
     }
 
     /// The folder that a proposal's thread works in.
@@ -150,7 +257,7 @@ fn stem(proposal: &Proposal, part: &Part) -> String {
 
 /// Writes the text under a name of its own: a document that an editor shows already may not be read again.
 fn write(folder: &Path, stem: &str, text: &str) -> io::Result<PathBuf> {
-    std::fs::create_dir_all(folder)?;
+    private::make_folder(folder)?;
     let mut old: Vec<_> = std::fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
     // Their names rise with time.
     old.sort();
@@ -164,19 +271,29 @@ fn write(folder: &Path, stem: &str, text: &str) -> io::Result<PathBuf> {
         match std::fs::read(&path) {
             Ok(there) if there == text.as_bytes() => return Ok(path),
             Ok(_) => {}
-            Err(_) => return std::fs::write(&path, text).map(|()| path),
+            Err(_) => return private::write(&path, text).map(|()| path),
         }
     }
     unreachable!("there is no end to numbers")
 }
 
-/// The diff of a part, and what it is of; nothing where there is no such part.
-fn diff(
-    proposal: &Proposal,
-    part: &Part,
-    cwd: &Path,
-    now: impl Fn(&ProposalFile) -> Option<String>,
-) -> Option<(String, String)> {
+/// A diff, what it is of, and the hunks in it.
+#[derive(Debug, PartialEq, Eq)]
+struct Diff {
+    text: String,
+    title: String,
+    hunks: Vec<HunkId>,
+}
+
+/// What a file is today.
+enum Now {
+    Text(Option<String>),
+    /// Other bytes, or a link: with the diff of its going or moving.
+    NotText(String),
+}
+
+/// The diff of a part; nothing where there is no such part.
+fn diff(proposal: &Proposal, part: &Part, cwd: &Path, now: impl Fn(&ProposalFile) -> Now) -> Option<Diff> {
     let is_meant = |file: &&ProposalFile| match part {
         Part::Whole => true,
         Part::File(path) => file.path == *path,
@@ -189,7 +306,11 @@ fn diff(
     let title = title(proposal, part, &files, cwd);
     if !proposal.status.is_waiting() {
         let head = format!("# Countersign: {title}. It is decided already; this is what was proposed.\n#\n");
-        return Some((head + &proposal.diff, title));
+        return Some(Diff {
+            text: head + &proposal.diff,
+            title,
+            hunks: Vec::new(),
+        });
     }
     let wanted = |hunk: &Hunk| match part {
         Part::Hunk(id) => hunk.id == *id,
@@ -197,16 +318,29 @@ fn diff(
     };
     let mut left_out = String::new();
     let mut body = String::new();
+    let mut hunks = Vec::new();
     for file in files {
         let now = now(file);
-        let fits = |hunk: &Hunk| fits(file, hunk, now.as_deref());
+        let fits = |hunk: &Hunk| match &now {
+            Now::Text(now) => fits(file, hunk, now.as_deref()),
+            Now::NotText(_) => hunk.status != HunkStatus::Conflicting,
+        };
         let taken: Vec<_> = file.hunks.iter().filter(|hunk| wanted(hunk) && fits(hunk)).collect();
-        body.push_str(&of_file(file, &taken, now.as_deref(), cwd));
+        body.push_str(&match &now {
+            Now::Text(now) => of_file(file, &taken, now.as_deref(), cwd),
+            Now::NotText(diff) if !taken.is_empty() => diff.clone(),
+            Now::NotText(_) => String::new(),
+        });
+        hunks.extend(taken.iter().map(|hunk| hunk.id.clone()));
         for change in change::waiting_in(proposal, file).filter(|change| wanted(change.hunk) && !fits(change.hunk)) {
             left_out.push_str(&unfitting(&change, cwd));
         }
     }
-    Some((head(&title) + &left_out + "#\n" + &body, title))
+    Some(Diff {
+        text: head(&title) + &left_out + "#\n" + &body,
+        title,
+        hunks,
+    })
 }
 
 fn title(proposal: &Proposal, part: &Part, files: &[&ProposalFile], cwd: &Path) -> String {
@@ -239,9 +373,9 @@ fn title(proposal: &Proposal, part: &Part, files: &[&ProposalFile], cwd: &Path) 
 fn head(title: &str) -> String {
     format!(
         "# Countersign: {title}\n\
-         # Nothing of this is in the files yet. To decide, go to a changed line and open the code actions (or use the lenses above it):\n\
-         # accept or reject that change, the file's changes, or all. The commands countersign.acceptAll and countersign.rejectAll\n\
-         # decide on all of it from anywhere. This page is only to be read: editing it changes nothing.\n"
+         # Nothing of this is in the files yet. Code actions on this page accept or reject all of it; those on a changed line of a file\n\
+         # (or the lenses above it) decide on that change or that file. The commands countersign.acceptAll and countersign.rejectAll do\n\
+         # so from anywhere. This page is only to be read: editing it changes nothing.\n"
     )
 }
 
@@ -249,7 +383,8 @@ fn head(title: &str) -> String {
 fn fits(file: &ProposalFile, hunk: &Hunk, now: Option<&str>) -> bool {
     match (&file.kind, now) {
         _ if hunk.status == HunkStatus::Conflicting => false,
-        (FileChangeKind::Add, _) => true,
+        // What is there already would be shown as nothing.
+        (FileChangeKind::Add, now) => now != Some(hunk.new_text.as_str()),
         (_, None) => false,
         // Its one hunk is the whole file, and in conflict if that has changed.
         (FileChangeKind::Delete, Some(_)) => true,
@@ -268,17 +403,32 @@ fn of_file(file: &ProposalFile, taken: &[&Hunk], now: Option<&str>, cwd: &Path) 
     if taken.is_empty() {
         return String::new();
     }
+    let shown = Shown {
+        path: &file.path,
+        before: now,
+        after: None,
+        move_to: None,
+        // The file gets it with the first of its hunks.
+        mode: file.mode,
+    };
     match &file.kind {
         FileChangeKind::Add => {
             let text: String = taken.iter().map(|hunk| hunk.new_text.as_str()).collect();
-            unified_diff(&file.path, cwd, now, Some(&text), None)
+            let after = Some(text.as_str());
+            Shown { after, ..shown }.unified(cwd)
         }
-        FileChangeKind::Delete => unified_diff(&file.path, cwd, now, None, None),
+        FileChangeKind::Delete => shown.unified(cwd),
         FileChangeKind::Update { move_path } => {
             let now = now.unwrap_or_default();
             let placed: Vec<_> = taken.iter().map(|hunk| (range(hunk), hunk.new_text.clone())).collect();
             let after = apply_hunks(now, &placed);
-            unified_diff(&file.path, cwd, Some(now), Some(&after), move_path.as_deref())
+            let shown = Shown {
+                before: Some(now),
+                after: Some(&after),
+                move_to: move_path.as_deref(),
+                ..shown
+            };
+            shown.unified(cwd)
         }
     }
 }
@@ -310,8 +460,8 @@ mod tests {
     const NOW: &str = "zero\none\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n";
 
     fn of(proposal: &Proposal, part: &Part) -> String {
-        let now = |file: &ProposalFile| (file.kind != FileChangeKind::Add).then(|| NOW.to_owned());
-        diff(proposal, part, Path::new("/w"), now).expect("such a part").0
+        let now = |file: &ProposalFile| Now::Text((file.kind != FileChangeKind::Add).then(|| NOW.to_owned()));
+        diff(proposal, part, Path::new("/w"), now).expect("such a part").text
     }
 
     fn body(text: &str) -> String {
@@ -354,8 +504,85 @@ mod tests {
         let new = of(&two, &Part::Hunk(two.files[1].hunks[0].id.clone()));
         assert_eq!(body(&new), of_new);
         for part in [Part::File("/w/b.txt".into()), Part::Hunk("no such".into())] {
-            assert_eq!(diff(&two, &part, Path::new("/w"), |_| None), None, "{part:?}");
+            assert_eq!(
+                diff(&two, &part, Path::new("/w"), |_| Now::Text(None)),
+                None,
+                "{part:?}"
+            );
         }
+    }
+
+    #[test]
+    fn a_new_mode_is_shown_with_whatever_brings_it() {
+        let with = |mut file: ProposalFile, mode| {
+            file.mode = Some(mode);
+            file
+        };
+        let two = proposal(vec![
+            with(
+                file(
+                    "/w/a.sh",
+                    UPDATE,
+                    vec![hunk((2, 3), "two\n", "TWO\n"), hunk((9, 10), "nine\n", "NINE\n")],
+                ),
+                0o755,
+            ),
+            with(file("/w/b.sh", UPDATE, vec![hunk((0, 0), "", "")]), 0o644),
+            with(
+                file("/w/new.sh", FileChangeKind::Add, vec![hunk((0, 0), "", "made\n")]),
+                0o755,
+            ),
+        ]);
+        let of_a = "diff --git a/a.sh b/a.sh\nold mode 100644\nnew mode 100755\n--- a/a.sh\n+++ b/a.sh\n";
+        let of_b = "diff --git a/b.sh b/b.sh\nold mode 100755\nnew mode 100644\n";
+        let of_new = "diff --git a/new.sh b/new.sh\nnew file mode 100755\n--- /dev/null\n+++ b/new.sh\n";
+        let whole = body(&of(&two, &Part::Whole));
+        for shown in [of_a, of_b, of_new] {
+            assert!(whole.contains(shown), "{whole}");
+        }
+        assert_eq!(body(&of(&two, &Part::File("/w/b.sh".into()))), of_b);
+        for hunk in &two.files[0].hunks {
+            assert!(body(&of(&two, &Part::Hunk(hunk.id.clone()))).starts_with(of_a));
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_there_already_is_not_shown_as_made() {
+        let one = proposal(vec![file(
+            "/w/new.txt",
+            FileChangeKind::Add,
+            vec![hunk((0, 0), "", "made\n")],
+        )]);
+        for (there, shows) in [(Some("made\n"), 0), (Some(""), 1), (None, 1)] {
+            let now = |_: &ProposalFile| Now::Text(there.map(str::to_owned));
+            let shown = diff(&one, &Part::Whole, Path::new("/w"), now).expect("such a part");
+            assert_eq!(shown.hunks.len(), shows, "{there:?}");
+            assert_eq!(body(&shown.text).is_empty(), shows == 0, "{}", shown.text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_is_shown_as_it_goes() {
+        let mut logo = file("/w/logo.png", FileChangeKind::Delete, vec![hunk((0, 0), "", "")]);
+        logo.not_text = Some("a file of 12 bytes that is no UTF-8 text but a PNG image".to_owned());
+        let mut one = proposal(vec![logo]);
+        let now = |_: &ProposalFile| Now::NotText("diff --git a/logo.png b/logo.png\ndeleted file\n".to_owned());
+        let shown = diff(&one, &Part::Whole, Path::new("/w"), now).expect("such a part");
+        assert!(
+            shown
+                .text
+                .ends_with("#\ndiff --git a/logo.png b/logo.png\ndeleted file\n"),
+            "{}",
+            shown.text
+        );
+        assert_eq!(shown.hunks, [one.files[0].hunks[0].id.clone()]);
+        one.files[0].hunks[0].status = HunkStatus::Conflicting;
+        let shown = diff(&one, &Part::Whole, Path::new("/w"), now).expect("such a part");
+        assert!(
+            shown.text.contains("does not fit any more") && shown.hunks.is_empty(),
+            "{}",
+            shown.text
+        );
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub fn finding_diagnostic(lying: &Lying, encoding: Encoding) -> Value {
         "severity": severity_of(finding.priority).0,
         "source": FINDINGS_SOURCE,
         "code": format!("P{}", finding.priority),
-        "message": format!("{}{gap}{body}", finding.title),
+        "message": crate::shown::prose(&format!("{}{gap}{body}", finding.title)),
         "data": {
             "threadId": finding.thread_id,
             "turnId": finding.turn_id,

@@ -3,8 +3,10 @@
 //! answer.
 
 use super::{Presenter, Severity};
+use crate::mcp::untrusted::quoted;
 use crate::protocol::method::USER_INPUT_REQUEST;
 use crate::protocol::question::{UserAnswer, UserInputRequest, UserInputResponse, UserQuestion};
+use crate::shown;
 
 /// The choices beside the model's own. The first stands first: some prompts have the first choice filled in already.
 const NO_ANSWER: &str = "No answer";
@@ -71,19 +73,28 @@ async fn choose(presenter: &Presenter, request: &UserInputRequest, question: &Us
 }
 
 fn words(request: &UserInputRequest, question: &UserQuestion) -> String {
-    let who = request.agent.as_deref().map(|name| format!("The agent {name} asks"));
+    let who = request
+        .agent
+        .as_deref()
+        .map(|name| format!("The agent {} asks", shown::line(name)));
     let who = who.unwrap_or_else(|| "The agent asks".to_owned());
     let about = match question.header.is_empty() {
         true => String::new(),
-        false => format!(" ({})", question.header),
+        false => format!(" ({})", shown::line(&question.header)),
     };
-    let mut text = format!("{who}{about}: {}", question.question);
+    let asked = shown::prose(question.question.trim());
+    let mut text = match asked.contains('\n') {
+        // Marked line by line: none of it passes for one of ours.
+        true => format!("{who}{about}:\n{}", quoted(&asked)),
+        false => format!("{who}{about}: {asked}"),
+    };
     for option in question
         .options
         .iter()
         .filter(|option| !option.description.trim().is_empty())
     {
-        text.push_str(&format!("\n  {}: {}", option.label, option.description.trim()));
+        let (label, meaning) = (shown::line(&option.label), shown::line(&option.description));
+        text.push_str(&format!("\n  {label}: {meaning}"));
     }
     text
 }

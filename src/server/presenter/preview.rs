@@ -102,21 +102,26 @@ pub(super) async fn ask(presenter: &Presenter, proposal: &Proposal, elsewhere: &
     let params = || {
         let (today, plan) = proposals.decided(&proposal.id)?;
         let files = as_edited(&today, &plan.files);
-        let params = edit_params(presenter, &today, &files);
-        shown = Some((files, texts(presenter, &today)));
-        params
+        let (params, shows) = edit_params(presenter, &today, &files)?;
+        // As long as it is open the person may decide elsewhere, too.
+        let hunks = presenter.has_shown(shows);
+        shown = Some((files, texts(presenter, &today), hunks));
+        Some(params)
     };
     let reply = tokio::select! {
         biased;
         () = elsewhere.notified() => return Outcome::DecidedElsewhere,
         reply = presenter.shared.panel.show(&presenter.shared.outbound, params) => reply,
     };
-    let Some((files, seen)) = shown else {
+    let Some((files, seen, hunks)) = shown else {
         return Outcome::Refused;
     };
     let Some(reply) = reply else {
         return Outcome::Refused;
     };
+    if reply.is_err() {
+        presenter.has_not_shown(&hunks);
+    }
     let applied = reply.as_ref().is_ok_and(|reply| reply.applied);
     let found = settled(presenter, proposal, &files, applied).await;
     let trouble = match reply {
@@ -184,8 +189,13 @@ fn texts(presenter: &Presenter, proposal: &Proposal) -> Vec<Option<String>> {
     proposal.files.iter().map(text).collect()
 }
 
-/// The parameters of `workspace/applyEdit`; nothing where no part of the proposal fits any more.
-fn edit_params(presenter: &Presenter, proposal: &Proposal, plan: &[FilePlan]) -> Option<Value> {
+/// The parameters of `workspace/applyEdit`, and the hunks that are in them; nothing where no part of the proposal fits any more.
+fn edit_params(presenter: &Presenter, proposal: &Proposal, plan: &[FilePlan]) -> Option<(Value, Vec<HunkId>)> {
+    // What is no text goes and comes by our own hands: no editor deletes or renames it so that it can be put back. And no editor's
+    // preview shows a mode, or gives it.
+    if plan.iter().any(|file| file.whole.is_some() || file.mode.is_some()) {
+        return None;
+    }
     let mut edit = Edit {
         cwd: presenter.folder_of(proposal),
         ..Edit::default()
@@ -204,7 +214,7 @@ fn edit_params(presenter: &Presenter, proposal: &Proposal, plan: &[FilePlan]) ->
     if presenter.shared.client.can.edit_metadata && !edit.touches_unsaved {
         params["metadata"] = json!({"isRefactoring": true});
     }
-    Some(params)
+    Some((params, edit.shows))
 }
 
 #[derive(Default)]
@@ -212,6 +222,8 @@ struct Edit {
     changes: Vec<Value>,
     annotations: Map<String, Value>,
     touches_unsaved: bool,
+    /// What of the proposal is in it.
+    shows: Vec<HunkId>,
     /// The folder that names are told from.
     cwd: PathBuf,
 }
@@ -241,6 +253,9 @@ impl Edit {
         if placed.iter().all(Option::is_none) {
             return;
         }
+        let fitting = file.hunks.iter().zip(&placed);
+        let fitting = fitting.filter(|(hunk, place)| place.is_some() && hunk.status == HunkStatus::Pending);
+        self.shows.extend(fitting.map(|(hunk, _)| hunk.id.clone()));
         match (&file.kind, now) {
             (FileChangeKind::Delete, now) => {
                 let lines = now.unwrap_or_default().lines().count();

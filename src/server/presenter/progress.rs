@@ -97,7 +97,7 @@ impl Progress {
         if let Some(running) = &self.running {
             let _gone = running
                 .values
-                .send(json!({"kind": "report", "message": line, "cancellable": true}));
+                .send(json!({"kind": "report", "message": crate::shown::line(line), "cancellable": true}));
         }
     }
 

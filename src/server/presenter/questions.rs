@@ -1,18 +1,24 @@
 //! Asks the person about a command or a folder, by the strongest means the client has. An answer that cannot be understood,
 //! a closed dialog and a lost client are a no.
 
-use super::{Presenter, Severity, words};
-use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse, PermissionApproval};
+use super::{Presenter, Severity, whole, words};
+use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse};
 use crate::protocol::method::{APPROVAL_COMMAND, APPROVAL_PERMISSION, APPROVAL_TOOL};
 use crate::protocol::permission::GrantScope;
+use crate::workspace::uri;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Leaves a question open that stands in a chat document, to be decided there.
 const IN_CHAT: &str = "Decide in the chat";
 /// How often it is looked whether the document still shows a question that was left to it.
 const LOOK: Duration = Duration::from_secs(1);
-/// Folders named on a button or in a question; of more, how many there are.
-const NAMED: usize = 8;
+/// Opens the page of a question that no message has room for, to be decided there.
+const SHOW_ALL: &str = "Show all";
+/// Lines that say where a question can be seen whole.
+const POINTER: usize = 4;
+/// How long an editor may take to open the page that it was asked to show.
+const OPENS: Duration = Duration::from_secs(5);
 
 /// Asks, and settles the question with the answer. Aborted when the question is settled elsewhere.
 pub(super) async fn ask(presenter: Presenter, approval: Approval) {
@@ -29,50 +35,146 @@ pub(super) async fn ask(presenter: Presenter, approval: Approval) {
         })
     } else {
         loop {
-            if let Some(response) = by_message(&presenter, &approval).await {
-                break response;
-            }
-            // A document that is closed shows the question no more.
-            while presenter.is_in_document(approval.thread_id()) {
-                tokio::time::sleep(LOOK).await;
+            match by_message(&presenter, &approval).await {
+                Said::Answer(response) => break response,
+                // A document that is closed shows the question no more.
+                Said::InChat => {
+                    while presenter.is_in_document(approval.thread_id()) {
+                        tokio::time::sleep(LOOK).await;
+                    }
+                }
+                Said::ShowAll => show_all(&presenter, &approval).await,
             }
         }
     };
     presenter.shared.agent.desk().approvals.answer(approval.id(), response);
 }
 
-/// Nothing, where the person decides in the chat document that shows the question.
-async fn by_message(presenter: &Presenter, approval: &Approval) -> Option<ApprovalResponse> {
+/// What the person said to a message.
+enum Said {
+    Answer(ApprovalResponse),
+    /// They decide in the chat document that shows the question.
+    InChat,
+    /// They want to see all of it first.
+    ShowAll,
+}
+
+async fn by_message(presenter: &Presenter, approval: &Approval) -> Said {
+    let all = whole::question(approval);
+    let lines = presenter.shared.client.can.question_lines();
+    let fits_all = whole::fits(&all, lines);
+    // Without what only a yes for longer is tied to, and with room for where that can be seen.
+    let once =
+        whole::question_once(approval).filter(|once| !fits_all && whole::fits(once, lines.saturating_sub(POINTER)));
+    let fits = fits_all || once.is_some();
     let mut choices: Vec<_> = approval
         .available_decisions()
         .iter()
+        // What is not wholly shown is not allowed here, whatever comes back.
+        .filter(|decision| match decision.is_for_longer() {
+            true => fits_all,
+            false => fits || !decision.is_yes(),
+        })
         .map(|decision| (title(*decision, approval), *decision))
         .collect();
     // Some prompts have the first choice filled in already: it must not be a yes.
     choices.sort_by_key(|(_, decision)| *decision != ApprovalDecision::Decline);
-    let message = match approval {
-        Approval::Command(command) => words::command_question(command),
-        Approval::Permission(permission) => permission_question(permission),
-        Approval::Tool(tool) => words::tool_question(tool),
-    };
-    let message = match approval.agent() {
-        Some(name) => format!("The agent {name} asks. {message}"),
-        None => message,
+    let message = match once {
+        _ if fits_all => all,
+        Some(once) => format!("{once}\n{}", where_to_decide(presenter, approval).await),
+        None => format!(
+            "{} {}",
+            whole::beginning(&all, lines),
+            where_to_decide(presenter, approval).await
+        ),
     };
     presenter.when_idle().await;
     let in_chat = presenter.is_in_document(approval.thread_id()).then_some(IN_CHAT);
-    let titles = choices.iter().map(|(title, _)| title.as_str()).chain(in_chat);
+    let show_all = (!fits_all && presenter.shared.client.can.show_document).then_some(SHOW_ALL);
+    let titles = choices
+        .iter()
+        .map(|(title, _)| title.as_str())
+        .chain(show_all)
+        .chain(in_chat);
     let chosen = presenter.choose(Severity::Warning, &message, titles).await;
-    if in_chat.is_some() && chosen.as_deref() == in_chat {
-        return None;
+    if chosen.is_some() && chosen.as_deref() == in_chat {
+        return Said::InChat;
+    }
+    if chosen.is_some() && chosen.as_deref() == show_all {
+        return Said::ShowAll;
     }
     let decision = choices.iter().find(|(title, _)| Some(title) == chosen.as_ref());
-    Some(ApprovalResponse {
+    Said::Answer(ApprovalResponse {
         decision: decision.map_or(ApprovalDecision::Decline, |(_, decision)| *decision),
         turn_id: None,
         feedback: None,
         permissions: None,
     })
+}
+
+/// Where a question that has no room in a message can be decided.
+async fn where_to_decide(presenter: &Presenter, approval: &Approval) -> String {
+    match write_page(presenter, approval).await {
+        Some(_) if presenter.shared.client.can.show_document => {
+            format!("{SHOW_ALL} opens the whole question, to be decided there.")
+        }
+        Some(path) => format!(
+            "The whole question is in {}: open that file, and decide by its code actions. A chat document shows questions whole, too.",
+            crate::shown::path(&path)
+        ),
+        None => "A chat document (the command countersign.openChat) shows questions whole.".to_owned(),
+    }
+}
+
+async fn write_page(presenter: &Presenter, approval: &Approval) -> Option<PathBuf> {
+    let desk = presenter.shared.agent.desk();
+    let (home, asked) = (desk.home.clone(), approval.clone());
+    let open: Vec<_> = desk
+        .approvals
+        .pending(None)
+        .iter()
+        .map(|one| one.id().clone())
+        .collect();
+    let written = tokio::task::spawn_blocking(move || whole::write_page(&home, &asked, &open)).await;
+    match written.map_err(std::io::Error::other).and_then(|written| written) {
+        Ok(path) => Some(path),
+        Err(error) => {
+            let trouble =
+                format!("The question could not be written to the home folder, so it cannot be shown whole: {error}.");
+            presenter.message(Severity::Error, &trouble);
+            None
+        }
+    }
+}
+
+/// Shows the page, and waits as long as the editor has it open.
+async fn show_all(presenter: &Presenter, approval: &Approval) {
+    let Some(path) = write_page(presenter, approval).await else {
+        return;
+    };
+    if !presenter.show_document(&uri::from_path(&path), None, true).await {
+        let message = format!(
+            "This editor did not open the question. It is in the file {}.",
+            path.display()
+        );
+        return presenter.message(Severity::Warning, &message);
+    }
+    let is_open = || presenter.shared.agent.desk().workspace.document(&path).is_some();
+    let begun = tokio::time::Instant::now();
+    while !is_open() && begun.elapsed() < OPENS {
+        tokio::time::sleep(LOOK / 10).await;
+    }
+    if !is_open() {
+        let message = format!(
+            "The question is in {}, but this editor gives Countersign no documents of its kind (Markdown), so it cannot be decided \
+             there. Open a chat document to decide, or deny.",
+            path.display()
+        );
+        presenter.message(Severity::Warning, &message);
+    }
+    while is_open() {
+        tokio::time::sleep(LOOK).await;
+    }
 }
 
 /// A decision on a button.
@@ -110,30 +212,4 @@ pub fn title(decision: ApprovalDecision, approval: &Approval) -> String {
         (ApprovalDecision::Decline, _) => "Deny".to_owned(),
         (ApprovalDecision::Cancel, _) => "Stop the turn".to_owned(),
     }
-}
-
-/// The question about folders: which, for what, and what a yes covers.
-fn permission_question(permission: &PermissionApproval) -> String {
-    if !permission.permissions.is_empty() {
-        let lines: Vec<_> = permission.permissions.iter().map(|one| format!("  {one}")).collect();
-        return format!(
-            "Countersign asks for more than the sandbox allows:\n{}\n{}",
-            lines.join("\n"),
-            permission.reason
-        );
-    }
-    let mut folders: Vec<_> = permission
-        .folders
-        .iter()
-        .take(NAMED)
-        .map(|folder| format!("  {}", folder.display()))
-        .collect();
-    if permission.folders.len() > NAMED {
-        folders.push(format!("  … and {} more", permission.folders.len() - NAMED));
-    }
-    format!(
-        "Countersign asks for a folder outside the workspace:\n{}\n{}",
-        folders.join("\n"),
-        permission.reason
-    )
 }

@@ -49,7 +49,7 @@ async fn tell_all(presenter: &Presenter, proposals: &[Proposal]) {
     let chosen = presenter.choose(Severity::Info, &message, [SHOW, LATER]).await;
     if chosen.as_deref() == Some(SHOW) {
         for proposal in proposals.iter().take(SHOWN) {
-            presenter.show_diff(&proposal.id, Part::Whole, false).await;
+            let _shown = presenter.show_diff(&proposal.id, Part::Whole, false).await;
         }
     }
 }

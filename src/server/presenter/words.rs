@@ -1,12 +1,16 @@
 //! Items in words, for progress and the log.
 
 use crate::agent::terminals::Entry;
+use crate::chat::story;
+use crate::chat::text::in_code;
+use crate::mcp::untrusted::quoted;
 use crate::protocol::agent::{AgentState, AgentStatus, CollabTool};
-use crate::protocol::approval::{CommandApproval, ToolApproval};
+use crate::protocol::approval::{AlwaysRule, ApprovalDecision, CommandApproval, PermissionApproval, ToolApproval};
 use crate::protocol::document::{ChangedKind, FilesChanged};
 use crate::protocol::item::{CommandAction, CommandSource, Confined, FileChangeKind, ItemStatus, ThreadItem};
 use crate::protocol::proposal::{HunkStatus, Proposal, ProposalFile, ProposalStatus};
 use crate::protocol::terminal::Terminal;
+use crate::shown;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -102,11 +106,13 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
         }
         ThreadItem::FileChange {
             changes,
+            applied,
             status,
             outcome,
             ..
         } => {
-            let diffs: String = changes.iter().map(|change| change.diff.as_str()).collect();
+            let made = applied.as_ref().unwrap_or(changes);
+            let diffs: String = made.iter().map(|change| change.diff.as_str()).collect();
             let outcome = outcome.as_deref().unwrap_or_default();
             format!(
                 "file change ({}): {outcome}\n{}",
@@ -293,17 +299,12 @@ pub(super) fn relative(path: &Path, cwd: &Path) -> String {
         .strip_prefix(cwd)
         .ok()
         .filter(|inside| !inside.as_os_str().is_empty());
-    on_one_line(&inside.unwrap_or(path).to_string_lossy())
+    shown::path(inside.unwrap_or(path))
 }
 
 /// A file's name without its folder.
 pub(super) fn name(path: &Path) -> String {
-    on_one_line(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
-}
-
-/// Names may hold line breaks and worse, and a title is one line.
-fn on_one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    shown::exact(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
 }
 
 /// A text of at most `most` characters.
@@ -326,39 +327,88 @@ pub(super) fn command_question(approval: &CommandApproval) -> String {
         .justification
         .as_deref()
         .filter(|words| !approval.reason.contains(*words));
+    // On one line: what the agent says begins none that could be one of ours.
     let why = why
-        .map(|words| format!("\nThe agent says: {words}"))
+        .map(|words| format!("\nThe agent says: {}", shown::line(words)))
         .unwrap_or_default();
-    let always = approval
-        .always_rule
-        .as_ref()
-        .map(|rule| {
-            format!(
-                "\nAlways would cover {} (written to {})",
-                rule.text,
-                rule.file.display()
-            )
-        })
-        .unwrap_or_default();
+    let session = match approval
+        .available_decisions
+        .contains(&ApprovalDecision::AcceptForSession)
+    {
+        true => for_session(&approval.session_scope),
+        false => String::new(),
+    };
+    let always = approval.always_rule.as_ref().map(always).unwrap_or_default();
     format!(
-        "Countersign wants to run, {place}{what}:\n  {}\nin {}\n{}{why}{always}",
-        cut(&crate::exec::command::display(&approval.command), 600),
-        approval.cwd.display(),
-        approval.reason
+        "Countersign wants to run, {place}{what}:\n  {}\nin {}\n{}{why}{session}{always}",
+        approval.display,
+        shown::path(&approval.cwd),
+        shown::line(&approval.reason)
     )
 }
 
-/// The question about a call of a server's tool.
-pub(super) fn tool_question(approval: &ToolApproval) -> String {
-    let arguments = approval.arguments.to_string();
+/// What a button for the session covers, where it has no room for that.
+fn for_session(scope: &str) -> String {
+    match scope.chars().count() > ON_BUTTON {
+        true => format!("\nFor this session would cover {}", shown::line(scope)),
+        false => String::new(),
+    }
+}
+
+fn always(rule: &AlwaysRule) -> String {
+    let title = match rule.title.chars().count() > ON_BUTTON {
+        true => format!(" {},", in_code(&shown::exact(&rule.title))),
+        false => String::new(),
+    };
     format!(
-        "Countersign wants to call {} of the tool server {}:\n  {}\n{}\nAlways would cover {} (written to {})",
-        approval.tool,
-        approval.server,
-        cut(&arguments, 600),
-        approval.reason,
-        approval.always_rule.text,
-        approval.always_rule.file.display()
+        "\nAlways would cover{title} {} (written to {})",
+        shown::line(&rule.text),
+        shown::path(&rule.file)
+    )
+}
+
+/// Characters of a button.
+pub(super) const ON_BUTTON: usize = 60;
+
+/// The question about a call of a server's tool.
+///
+/// Not `for_longer`: what a yes for once needs to show, where what one for longer is tied to has no room.
+pub(super) fn tool_question(approval: &ToolApproval, for_longer: bool) -> String {
+    let longer = match for_longer {
+        true => {
+            let definition = match approval.definition.is_empty() {
+                true => String::new(),
+                false => format!("\n{}\n{}", story::TIED_TO, quoted(&shown::text(&approval.definition))),
+            };
+            for_session(&approval.session_scope) + &always(&approval.always_rule) + &definition
+        }
+        false => format!("\n{}", story::ONCE_ONLY),
+    };
+    format!(
+        "Countersign wants to call {} of the tool server {}:\n  {}\n{}{longer}",
+        shown::exact(&approval.tool),
+        shown::exact(&approval.server),
+        shown::exact(&shown::value(&approval.arguments).to_string()),
+        shown::prose(&approval.reason),
+    )
+}
+
+/// The question about folders: which, for what, and what a yes covers.
+pub(super) fn permission_question(permission: &PermissionApproval) -> String {
+    let (what, lines): (_, Vec<_>) = match permission.permissions.is_empty() {
+        false => {
+            let asked = permission.permissions.iter().map(|one| shown::exact(&one.to_string()));
+            ("for more than the sandbox allows", asked.collect())
+        }
+        true => {
+            let folders = permission.folders.iter().map(|folder| shown::path(folder));
+            ("for a folder outside the workspace", folders.collect())
+        }
+    };
+    format!(
+        "Countersign asks {what}:\n  {}\n{}",
+        lines.join("\n  "),
+        shown::line(&permission.reason)
     )
 }
 

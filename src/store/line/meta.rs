@@ -127,9 +127,24 @@ impl SessionMeta {
         serde_json::to_string(&written).ok()
     }
 
-    /// `None` if there is no id in it.
+    /// The same as it counts for a thread in this file. The name says which thread it is: one that describes another is not
+    /// ours, whatever it says.
+    pub(in crate::store) fn in_file(mut self, path: &Path) -> Self {
+        if let Some(named) = crate::store::load::named_meta(path)
+            && named.id != self.id
+        {
+            if !named.id.as_str().eq_ignore_ascii_case(self.id.as_str()) {
+                self.originator = String::new();
+            }
+            self.id = named.id;
+        }
+        self
+    }
+
+    /// `None` if there is no id in it. Only a UUID is one: folders and files have it in their names.
     pub(in crate::store) fn from_value(value: &Value) -> Option<Self> {
         let id = text(value, "id").or_else(|| text(value, "session_id"))?;
+        uuid::Uuid::try_parse(&id).ok()?;
         let source = match value.get("source") {
             Some(Value::String(name)) => name.clone(),
             Some(Value::Object(map)) => match map.get("custom") {

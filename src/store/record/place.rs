@@ -1,5 +1,6 @@
 //! Where rollouts lie: their folders and files, who may read them, and the lock of the one server that writes.
 
+use crate::private;
 use crate::store::line::SessionMeta;
 use crate::store::{SESSIONS, StoreError};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -29,7 +30,7 @@ pub(super) fn check_writable(home: &Path, folder: &Path) -> Result<(), StoreErro
     let probe = folder.join(format!(".probe-{}", uuid::Uuid::now_v7()));
     let check = || {
         make_folder(folder)?;
-        OpenOptions::new().write(true).create_new(true).open(&probe)?;
+        private::create_new(&probe)?;
         std::fs::remove_file(&probe)
     };
     check().map_err(|cause| StoreError::Unwritable {

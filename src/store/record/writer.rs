@@ -29,12 +29,14 @@ pub(super) enum Order {
     Close(oneshot::Sender<Result<(), StoreError>>),
 }
 
+#[derive(Debug)]
 pub(super) struct Numbered {
     pub(super) at_ms: i64,
     pub(super) ordinal: u64,
     pub(super) body: Body,
 }
 
+#[derive(Debug)]
 pub(super) enum Body {
     Item(Box<RolloutItem>),
     Parts(Parts),

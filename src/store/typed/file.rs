@@ -46,7 +46,7 @@ pub(super) fn open_locked(path: &Path) -> io::Result<File> {
     let deadline = Instant::now() + LOCK_LIMIT;
     loop {
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
+            crate::private::make_folder(folder)?;
         }
         let file = options().append(true).create(true).open(path)?;
         let found = check(&file)?;

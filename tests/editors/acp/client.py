@@ -110,7 +110,7 @@ async def play(program, folder, address):
         text = [acp.text_block("Mend it")]
         answer = await agent.prompt(session_id=session.session_id, prompt=text)
         check("the turn ends", answer.stop_reason == "end_turn")
-        check("the words come", person.said("agent_message_chunk") == "I look.Done.")
+        check("the words come", person.said("agent_message_chunk") == "I look.\n\nDone.")
         check("the thoughts come", "Let me see." in person.said("agent_thought_chunk"))
         kinds = {update.session_update for update in person.updates}
         for kind in ["plan", "tool_call", "tool_call_update", "usage_update", "session_info_update"]:
@@ -132,7 +132,7 @@ async def play(program, folder, address):
         await agent.close_session(session_id=session.session_id)
         person.updates.clear()
         await agent.load_session(cwd=str(work), session_id=session.session_id, mcp_servers=[])
-        check("it is told again", "I look.Done." in person.said("agent_message_chunk"))
+        check("it is told again", "I look.\n\nDone." in person.said("agent_message_chunk"))
         try:
             await agent.prompt(session_id="nobody", prompt=text)
             check("an unknown session is an error", False)

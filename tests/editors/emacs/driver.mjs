@@ -14,7 +14,18 @@ const socket = path.join(state, "emacs.sock");
 /** A text as Lisp reads it. */
 const quoted = (text) => `"${text.replace(/["\\]/g, "\\$&")}"`;
 
-export async function start({ profile, key } = {}) {
+/** A value as Eglot takes it. */
+const lisp = (value) => {
+  if (Array.isArray(value)) return `[${value.map(lisp).join(" ")}]`;
+  return typeof value === "string" ? quoted(value) : `(${Object.entries(value).map(([name, one]) => `:${name} ${lisp(one)}`).join(" ")})`;
+};
+
+/** What Emacs reads from a project without asking. */
+const plant = (settings) => fs.writeFileSync(path.join(project, ".dir-locals.el"), `((nil . ((eglot-workspace-configuration . ${lisp({ countersign: settings })}))))\n`);
+
+/** What a scene may want: `profile`, `key`, `planted` (settings that the project brings along). */
+export async function start({ profile, key, planted } = {}) {
+  if (planted) plant(planted);
   if (profile === "clean") {
     newcomer(block("editors/emacs/README.md", "editor-config emacs"), key);
     process.env.JOURNEY_CLEAN = "yes";
@@ -258,9 +269,26 @@ class Emacs {
     await until("the answer to be taken", async () => JSON.stringify(await this.#asked()) !== JSON.stringify(asked), 10000);
   }
 
+  /** Waits until the person is told something that has a text. */
+  told(text) {
+    return until(`“${text}” to be told`, () => this.lisp(`(with-current-buffer "*Messages*" (if (string-search ${quoted(text)} (buffer-string)) t :false))`));
+  }
+
   async proposal() {
-    const asked = await this.question("the proposal", "Accept all");
-    return { text: asked.text, acceptAll: () => this.answer("Accept all"), dismiss: () => this.terminal.keys("C-g"), decideInFiles: () => this.answer("Decide in the files") };
+    let asked = await this.question("the proposal", "Reject");
+    let acceptAll = () => this.answer("Accept all");
+    if (!asked.choices.includes("Accept all")) {
+      // The question has no room for the change: its diff opens, and the question comes again beside it.
+      await this.answer("Show the diff");
+      await this.terminal.sees("the diff", "+++ ");
+      asked = await this.question("the question beside the diff", "Accept all");
+      await this.shot("diff");
+      acceptAll = async () => {
+        await this.answer("Accept all");
+        await this.terminal.keys("C-x", "0");
+      };
+    }
+    return { text: asked.text, acceptAll, dismiss: () => this.terminal.keys("C-g"), decideInFiles: () => this.answer("Decide in the files") };
   }
 
   async undoTurn() {

@@ -4,18 +4,31 @@ import path from "node:path";
 import { execFileSync } from "node:child_process";
 import { check } from "../checks.mjs";
 import { chooseFix, decideOn } from "../person.mjs";
-import { block, here, newcomer, server, sleep, state, until } from "../stage.mjs";
+import { block, here, newcomer, project, server, sleep, state, until } from "../stage.mjs";
 import { Terminal } from "../terminal.mjs";
 
 const program = process.env.JOURNEY_HELIX;
 
-/** What the program prints, with another linter for one language. */
-const languages = () => {
+/** What the program prints, with another linter for one language. `onSave`: kinds of code actions that are run before each save. */
+const languages = (onSave) => {
   const printed = execFileSync(server, ["editor-config", "helix"], { encoding: "utf8" });
   const linter = `\n[language-server.another-linter]\ncommand = "${path.join(here, "linter.py")}"\n`;
   const python = /(name = "python"\nlanguage-servers = ).*/;
-  return printed.replace(python, '$1["another-linter", "countersign"]') + linter;
+  const hooks = onSave ? `\nauto-format = true\ncode-actions-on-save = ${toml(onSave)}` : "";
+  return printed.replace(python, `$1["another-linter", "countersign"]${hooks}`) + linter;
 };
+
+/** A value as TOML, on one line. */
+const toml = (value) =>
+  value.constructor === Object
+    ? `{ ${Object.entries(value).map(([name, one]) => `${name} = ${toml(one)}`).join(", ")} }`
+    : JSON.stringify(value);
+
+/** What Helix reads from a project that the person trusts. The server gets it at its start, on request and as a change. */
+function plant(settings) {
+  fs.mkdirSync(path.join(project, ".helix"));
+  fs.writeFileSync(path.join(project, ".helix", "languages.toml"), `[language-server.countersign]\nconfig = ${toml({ countersign: settings })}\n`);
+}
 const CONFIG = `
 [editor]
 true-color = true
@@ -26,24 +39,27 @@ display-messages = true
 display-progress-messages = true
 `;
 
-export async function start({ profile, key } = {}) {
+/** What a scene may want: `profile`, `key`, `onSave` (see above), `planted` (settings that the project brings along). */
+export async function start({ profile, key, onSave, planted } = {}) {
   if (profile === "clean") {
     newcomer(block("editors/helix/README.md", "editor-config helix"), key);
     return new Helix(execFileSync(program, ["--version"], { encoding: "utf8" }).trim());
   }
   const folder = path.join(process.env.XDG_CONFIG_HOME, "helix");
   fs.mkdirSync(folder, { recursive: true });
-  fs.writeFileSync(path.join(folder, "languages.toml"), languages());
+  fs.writeFileSync(path.join(folder, "languages.toml"), languages(onSave));
   fs.writeFileSync(path.join(folder, "config.toml"), CONFIG);
-  return new Helix(execFileSync(program, ["--version"], { encoding: "utf8" }).trim());
+  if (planted) plant(planted);
+  return new Helix(execFileSync(program, ["--version"], { encoding: "utf8" }).trim(), planted !== undefined);
 }
 
 class Helix {
   /** Its questions take all keys, so nothing can be done meanwhile that is not the answer. */
   questionTakesKeys = true;
 
-  constructor(version) {
+  constructor(version, asksForTrust = false) {
     this.version = version;
+    this.asksForTrust = asksForTrust;
   }
 
   async open(name) {
@@ -53,6 +69,19 @@ class Helix {
       await this.command(`open ${name}`);
     }
     await until("the file", () => this.#statusLine().includes(name));
+    if (this.asksForTrust) await this.#trust();
+    // What is typed before the server knows the document is not seen to be typed.
+    const opened = new RegExp(`countersign -> .*"textDocument/didOpen".*/${path.basename(name).replaceAll(".", "\\.")}"`);
+    await until("the server to know the document", () => opened.test(this.#log()), 10000).catch(() => undefined);
+  }
+
+  /** Where a project has files for Helix, Helix asks. It takes them for the servers that it starts from then on. */
+  async #trust() {
+    this.asksForTrust = false;
+    await this.question("Helix's own question", "Trust this workspace?");
+    await this.answer("Trust");
+    await until("the question to go", () => !this.isAsked());
+    await this.command("lsp-restart");
   }
 
   #statusLine() {
@@ -100,8 +129,9 @@ class Helix {
     return fs.readFileSync(whole, "utf8");
   }
 
+  /** The screen may not be drawn again yet. */
   isUnsaved(name) {
-    return this.#statusLine().includes(`${name} [+]`);
+    return until("the mark of what is not saved", () => this.#statusLine().includes(`${name} [+]`), 1000).catch(() => false);
   }
 
   /** Puts the cursor on a text, by searching for it. */
@@ -167,6 +197,20 @@ class Helix {
 
   async save() {
     await this.command("write");
+  }
+
+  async format() {
+    await this.command("format");
+  }
+
+  /** How often code actions were asked for by kind, as is done on save. */
+  hooked() {
+    return this.#log().match(/countersign -> .*"only":\[/g)?.length ?? 0;
+  }
+
+  /** All that it and the servers said to each other. */
+  #log() {
+    return fs.readFileSync(path.join(process.env.XDG_CACHE_HOME ?? path.join(process.env.HOME, ".cache"), "helix", "helix.log"), "utf8");
   }
 
   /** Closes a file and opens it again. */
@@ -296,8 +340,26 @@ class Helix {
     await this.terminal.keys("Enter");
   }
 
+  /** Waits until the person is told something that has a text, as far as there is room for it. */
+  told(text) {
+    return this.terminal.sees("what is told", text);
+  }
+
   async proposal() {
-    const asked = await this.question("the proposal", "Accept all");
+    await this.question("the proposal", "Reject");
+    if (!this.terminal.text().includes("Accept all")) {
+      // The question has no room for the change: its diff opens, and the question stays away as long as that is read.
+      await this.answer("Show the diff");
+      await this.terminal.sees("the diff", "This page is only to be read");
+      await this.shot("diff");
+      const text = this.terminal.text();
+      const acceptAll = async () => {
+        await decideOn(this, "Code actions on this page", "Accept all of the agent's changes");
+        await this.command("buffer-close");
+      };
+      return { text, acceptAll };
+    }
+    const asked = { text: this.terminal.text() };
     return { ...asked, acceptAll: () => this.answer("Accept all"), dismiss: () => this.terminal.keys("Escape"), decideInFiles: () => this.answer("Decide in the files") };
   }
 

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { Neovim } from "../nvim/driver.mjs";
 import { chooseFix } from "../person.mjs";
-import { block, here, home, newcomer, sleep, state, until } from "../stage.mjs";
+import { block, here, home, newcomer, project, sleep, state, until } from "../stage.mjs";
 import { Terminal } from "../terminal.mjs";
 
 const program = process.env.JOURNEY_NVIM;
@@ -11,9 +11,22 @@ const program = process.env.JOURNEY_NVIM;
 const PAGE = "editors/nvim/README.md";
 const socket = path.join(state, "nvim.sock");
 
-/** What a scene may want: `profile`, `key` (false: a clean profile has none), `prepare` (called before anything starts), `config` (text at the end of the server's `config.toml`). */
-export async function start({ profile, key, prepare, config } = {}) {
+/** Settings as VS Code and coc have them in a project's files, each name whole. */
+function plant(settings) {
+  const camel = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
+  const named = Object.entries(settings).map(([name, value]) => [`countersign.${camel(name)}`, value]);
+  const write = (name, part) => {
+    fs.mkdirSync(path.join(project, path.dirname(name)));
+    fs.writeFileSync(path.join(project, name), JSON.stringify(Object.fromEntries(part)));
+  };
+  write(".vscode/settings.json", named.slice(0, 3));
+  write(".vim/coc-settings.json", named.slice(3));
+}
+
+/** What a scene may want: `profile`, `key` (false: a clean profile has none), `prepare` (called before anything starts), `config` (text at the end of the server's `config.toml`), `planted` (settings that the project brings along, for a plugin that reads a project's settings). */
+export async function start({ profile, key, prepare, config, planted } = {}) {
   await prepare?.();
+  if (planted) plant(planted);
   if (config !== undefined) fs.appendFileSync(path.join(home, "config.toml"), `\n${config}`);
   const editor = new WithPlugin({ on: () => undefined }, socket);
   if (profile === "clean") {
@@ -23,6 +36,7 @@ export async function start({ profile, key, prepare, config } = {}) {
     fs.writeFileSync(path.join(folder, "init.lua"), block(PAGE, "setup()"));
   }
   await editor.begin(profile);
+  if (planted) await editor.lua("dofile(...)", path.join(here, "nvim-plugin", "project_settings.lua"));
   const { major, minor, patch } = await editor.lua("return vim.version()");
   editor.version = `Neovim ${major}.${minor}.${patch} with the plugin`;
   return editor;
@@ -96,10 +110,55 @@ class WithPlugin extends Neovim {
     );
     return {
       text,
-      acceptAll: () => this.command("accept all"),
+      acceptAll: () => this.#acceptAll(),
       dismiss: () => this.command("reject all"),
       decideInFiles: () => undefined,
     };
+  }
+
+  /** What was not in view is shown at the first word, change by change, and accepted once all of it was. */
+  async #acceptAll() {
+    const waits = () => this.lua("return #require('countersign.proposals').list() > 0");
+    const told = () => this.lua("return #require('countersign.client').told()");
+    for (let left = 20; left > 0; left -= 1) {
+      const before = await told();
+      await this.command("accept all");
+      await until("the decision, or what it is about", async () => !(await waits()) || (await told()) > before, 10000);
+      if (!(await waits())) return;
+      await this.shot("shown-first");
+    }
+  }
+
+  /** A yes comes after a look at what it is for. One that the plugin takes for a yes to something else is given again. */
+  async choose(title) {
+    if (!title.startsWith("Accept")) return super.choose(title);
+    await sleep(300);
+    for (let left = 5; ; left -= 1) {
+      const before = await this.#decided();
+      await super.choose(title);
+      const after = await until("the decision, or what it is about", async () => {
+        const now = await this.#decided();
+        return now.waiting !== before.waiting || now.told > before.told ? now : undefined;
+      }, 10000);
+      if (after.waiting !== before.waiting || left === 0) return;
+      if (after.last.includes("has not been shown yet")) return title.startsWith("Accept all of") ? this.#acceptAll() : undefined;
+      if (!after.last.includes("has only just come")) return;
+      await sleep(300);
+      await this.actions();
+    }
+  }
+
+  /** How many changes wait for a decision, and what the person was told so far. */
+  #decided() {
+    return this.lua(`local waiting, told = 0, require('countersign.client').told()
+      for _, proposal in ipairs(require('countersign.proposals').list()) do
+        for _, file in ipairs(proposal.files) do
+          for _, hunk in ipairs(file.hunks) do
+            waiting = waiting + (hunk.status == 'pending' and 1 or 0)
+          end
+        end
+      end
+      return { waiting = waiting, told = #told, last = told[#told] or '' }`);
   }
 
   undoTurn() {
@@ -149,11 +208,6 @@ class WithPlugin extends Neovim {
   async say(words) {
     await this.typeOut(words.replaceAll("<", "<lt>"));
     await this.typeOut("<Esc><Cmd>write<CR>");
-  }
-
-  /** What the person was told since, once one of it has a text. */
-  told(text) {
-    return until(`“${text}” to be told`, () => this.lua("for _, one in ipairs(Rig.messages) do if one:find(..., 1, true) then return one end end", text));
   }
 
   /** Types these lines into the next prompts; null closes one. */

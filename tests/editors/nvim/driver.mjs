@@ -1,5 +1,6 @@
 // A person at a Neovim that has no plugin: keys in over its socket, what it holds and asks out through the Rig of init.lua.
 import { execFile, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -8,9 +9,52 @@ import { chooseFix } from "../person.mjs";
 import { here, out, project, server, state, until } from "../stage.mjs";
 
 const run = promisify(execFile);
+/** What people have in their configuration: the editor's own function, and all that is offered, carried out at once. */
+const HOOKS = `for _, kind in ipairs(...) do
+    vim.api.nvim_create_autocmd('BufWritePre', { callback = function(event)
+      vim.lsp.buf.code_action({ context = { only = { kind } }, apply = true })
+      local params = vim.lsp.util.make_range_params(0, 'utf-16')
+      params.context = { only = { kind }, diagnostics = {} }
+      for id, answer in pairs(vim.lsp.buf_request_sync(event.buf, 'textDocument/codeAction', params, 5000)) do
+        if not (answer.err or answer.error) then
+          vim.g.hooked = (vim.g.hooked or 0) + 1
+        end
+        for _, action in ipairs(answer.result or {}) do
+          if action.edit then
+            vim.lsp.util.apply_workspace_edit(action.edit, 'utf-16')
+          end
+          if action.command then
+            vim.lsp.buf_request(event.buf, 'workspace/executeCommand', action.command, function() end)
+          end
+        end
+      end
+    end })
+  end`;
 const program = process.env.JOURNEY_NVIM;
 
-export async function start({ profile } = {}) {
+/**
+ * What Neovim runs of a project (option `exrc`) once the person has trusted the file, as is noted here. It hands settings to
+ * the server: at its start, on request and as a change; in older releases as a change.
+ */
+function plant(settings) {
+  const file = path.join(project, ".nvim.lua");
+  const text = `local settings = { countersign = vim.json.decode([==[${JSON.stringify(settings)}]==]) }
+if vim.lsp.config then
+  vim.lsp.config('countersign', { init_options = settings, settings = settings })
+else
+  vim.api.nvim_create_autocmd('LspAttach', { callback = function(event)
+    vim.lsp.get_client_by_id(event.data.client_id).notify('workspace/didChangeConfiguration', { settings = settings })
+  end })
+end
+`;
+  fs.writeFileSync(file, text);
+  const noted = path.join(process.env.XDG_STATE_HOME, "nvim");
+  fs.mkdirSync(noted, { recursive: true });
+  fs.writeFileSync(path.join(noted, "trust"), `${createHash("sha256").update(text).digest("hex")} ${fs.realpathSync(file)}\n`);
+}
+
+/** What a scene may want: `profile`, `onSave` (kinds of code actions that are run before each save), `planted` (settings that the project brings along). */
+export async function start({ profile, onSave, planted } = {}) {
   const socket = path.join(state, "nvim.sock");
   let settings = path.join(here, "nvim", "init.lua");
   if (profile === "printed") {
@@ -19,13 +63,23 @@ export async function start({ profile } = {}) {
     settings = path.join(state, "init.lua");
     fs.writeFileSync(settings, `dofile("${path.join(here, "nvim", "rig.lua")}")\n${stdout}`);
   }
-  const options = ["--embed", "--headless", "-n", "-i", "NONE", "-u", settings, "--listen", socket];
+  let init = ["-u", settings];
+  if (planted) {
+    plant(planted);
+    // With `-u` nothing of a project would be run.
+    const folder = path.join(process.env.XDG_CONFIG_HOME, "nvim");
+    fs.mkdirSync(folder, { recursive: true });
+    fs.writeFileSync(path.join(folder, "init.lua"), `vim.o.exrc = true\ndofile("${settings}")\n`);
+    init = [];
+  }
+  const options = ["--embed", "--headless", "-n", "-i", "NONE", ...init, "--listen", socket];
   const child = spawn(program, options, { cwd: project, stdio: ["pipe", "ignore", "ignore"] });
   const editor = new Neovim(child, socket);
   editor.printed = profile === "printed";
   await until("the editor to start", () => fs.existsSync(socket));
   const { major, minor, patch } = await editor.lua("return vim.version()");
   editor.version = `Neovim ${major}.${minor}.${patch}`;
+  if (onSave) await editor.lua(HOOKS, onSave);
   return editor;
 }
 
@@ -242,6 +296,15 @@ export class Neovim {
     await this.typeOut(":write<CR>");
   }
 
+  async format() {
+    await this.typeOut("<Cmd>lua vim.lsp.buf.format()<CR>");
+  }
+
+  /** How often code actions were asked for by kind, as is done on save. */
+  hooked() {
+    return this.lua("return vim.g.hooked or 0");
+  }
+
   /** Closes a file and opens it again. */
   async reopen(name) {
     await this.lua("vim.cmd.bwipeout(vim.fn.bufnr(...))", name);
@@ -304,6 +367,11 @@ export class Neovim {
 
   async answer(title) {
     if (!(await this.lua("return Rig.answer(...)", title))) throw new Error(`“${title}” is not among the choices: ${JSON.stringify(await this.#asked())}`);
+  }
+
+  /** What the person was told since, once one of it has a text. */
+  told(text) {
+    return until(`“${text}” to be told`, () => this.lua("for _, one in ipairs(Rig.messages) do if one:find(..., 1, true) then return one end end", text));
   }
 
   async proposal() {

@@ -100,10 +100,14 @@ class VsCode {
     await until("the typed text", () => held(this.file).text.includes(text), 10000);
   }
 
+  // Text that is inserted may overtake keys that were pressed before it: it comes once what they do is there.
+
   async insertBelow(text, line) {
+    const { line: above } = this.#find(text);
     await this.at(text);
     await this.page.keyboard.press("End");
     await this.page.keyboard.press("Enter");
+    await until("the new line", () => witness().active.line === above + 1, 10000);
     await this.page.keyboard.insertText(line);
     await this.#typed(line);
   }
@@ -121,6 +125,7 @@ class VsCode {
     await this.workbench.focusEditor();
     await this.workbench.goTo(line, column + around.indexOf(word));
     for (let i = 0; i < word.length; i++) await this.page.keyboard.press("Shift+ArrowRight");
+    await until("the selection", async () => (await this.workbench.status()).some((item) => item.includes(`(${word.length} selected)`)), 10000);
     await this.page.keyboard.insertText(by);
     await this.#typed(by);
   }

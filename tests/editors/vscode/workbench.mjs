@@ -178,8 +178,8 @@ class Workbench {
       await page.keyboard.press("Control+g");
       await input.fill(`:${line}:${column}`, { timeout: 2000 });
       await sleep(200);
-      // Into the input, or nowhere: in a text that has got the focus back it would be a new line.
-      await input.press("Enter", { timeout: 2000 });
+      // Into the input, or nowhere: in a text that has got the focus back the key itself would be a new line.
+      await input.dispatchEvent("keydown", { key: "Enter", code: "Enter", keyCode: 13, bubbles: true, cancelable: true }, { timeout: 2000 });
       await input.waitFor({ state: "hidden", timeout: 2000 });
       const there = `Ln ${line}, Col ${column}`;
       return until(there, async () => (await this.status()).some((item) => item.includes(there)), 2000);

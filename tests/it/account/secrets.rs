@@ -37,7 +37,7 @@ async fn secrets_show_nowhere() {
         setting.top = format!(
             "approval_policy = \"never\"\nsandbox_mode = \"workspace-write\"\n\
              otel = {{ log_user_prompt = true, exporter = {telemetry} }}\n\
-             mcp_servers = {{ docs = {{ url = \"{tools_url}\", bearer_token_env_var = \"DOCS_TOKEN\" }} }}"
+             mcp_servers = {{ docs = {{ url = \"{tools_url}\", bearer_token_env_var = \"DOCS_TOKEN\", trust_annotations = true }} }}"
         );
         let echo = json!({"error": {"message": format!("Unknown token {token}")}});
         setting.script = Some(json!([

@@ -206,3 +206,85 @@ async fn a_search_sees_what_the_client_holds() {
     let mention = acp.model.requests()[0].body.to_string();
     assert!(mention.contains("typed"), "{mention}");
 }
+
+/// The two lines of a buffer that a patch changes, and what became of it and of the model's call.
+struct Typed {
+    buffer: String,
+    writes: usize,
+    output: String,
+}
+
+/// A patch of the buffer's second line is accepted; `type_in` is what the person makes of the buffer in the moment after
+/// it was read for fitting the patch. `refuses` has the client refuse all writes.
+async fn typed_into(type_in: fn(&str) -> String, refuses: bool) -> Typed {
+    let script = json!([[patch("two", "TWO", "c1")], [{"say": "Done."}]]);
+    let capabilities = json!({"fs": {"readTextFile": true, "writeTextFile": true}});
+    let mut acp = Acp::able(script, "", capabilities).await;
+    acp.write("a.txt", "one\n");
+    let buffer = Arc::new(Mutex::new("top\ntwo\nlast\n".to_owned()));
+    // Once the person has said yes, the next look is the one that the patch is fitted to.
+    let accepted = Arc::new(Mutex::new(false));
+    let (read, yes) = (buffer.clone(), accepted.clone());
+    acp.on("fs/read_text_file", move |_| {
+        let mut buffer = read.lock().expect("a lock");
+        let text = buffer.clone();
+        if std::mem::take(&mut *yes.lock().expect("a lock")) {
+            *buffer = type_in(&text);
+        }
+        Some(Ok(json!({"content": text})))
+    });
+    let writes = Arc::new(Mutex::new(0));
+    let (written, counted) = (buffer.clone(), writes.clone());
+    acp.on("fs/write_text_file", move |params| {
+        *counted.lock().expect("a lock") += 1;
+        if refuses {
+            return Some(Err(json!({"code": -32000, "message": "not now"})));
+        }
+        let text = params["content"].as_str().expect("text").to_owned();
+        *written.lock().expect("a lock") = text;
+        Some(Ok(Value::Null))
+    });
+    acp.on("session/request_permission", move |params| {
+        *accepted.lock().expect("a lock") = true;
+        let options = params["options"].as_array().expect("options");
+        let yes = options
+            .iter()
+            .find(|option| option["kind"] == "allow_once")
+            .expect("a yes");
+        Some(Ok(
+            json!({"outcome": {"outcome": "selected", "optionId": yes["optionId"]}}),
+        ))
+    });
+    let session = acp.session().await;
+    acp.prompt(&session, "Go").await;
+    let outputs = acp.model.requests();
+    let output = outputs
+        .iter()
+        .find_map(|request| request.output("c1"))
+        .expect("an output");
+    let (buffer, writes) = (buffer.lock().expect("a lock").clone(), *writes.lock().expect("a lock"));
+    Typed { buffer, writes, output }
+}
+
+/// A client takes whole texts only: what was typed since the buffer was read must not go with it.
+#[tokio::test]
+async fn what_is_typed_while_a_change_is_on_its_way_stays() {
+    let elsewhere = typed_into(|text| format!("typed\n{text}"), false).await;
+    assert_eq!(elsewhere.buffer, "typed\ntop\nTWO\nlast\n", "{}", elsewhere.output);
+    assert!(elsewhere.output.contains("Success"), "{}", elsewhere.output);
+    let same_line = typed_into(|text| text.replace("two", "two and a half"), false).await;
+    assert_eq!(same_line.buffer, "top\ntwo and a half\nlast\n", "{}", same_line.output);
+    assert_eq!(same_line.writes, 0);
+    assert!(!same_line.output.contains("Success"), "{}", same_line.output);
+    let already = typed_into(|text| text.replace("two", "TWO"), false).await;
+    assert_eq!((already.buffer.as_str(), already.writes), ("top\nTWO\nlast\n", 0));
+}
+
+/// What the client refuses is refused: nobody typed meanwhile, so it is not tried again.
+#[tokio::test]
+async fn a_refused_write_is_not_tried_again() {
+    let refused = typed_into(str::to_owned, true).await;
+    assert_eq!(refused.writes, 1, "{}", refused.output);
+    assert_eq!(refused.buffer, "top\ntwo\nlast\n");
+    assert!(refused.output.contains("not now"), "{}", refused.output);
+}

@@ -262,3 +262,28 @@ fn runs(argument: &str) -> bool {
         .filter_map(|process| std::fs::read(process.path().join("cmdline")).ok())
         .any(|line| line.split(|byte| *byte == 0).any(|one| one == argument.as_bytes()))
 }
+
+/// What a client points at is no command of the person's and calls no prompt of theirs, whatever it is called.
+#[tokio::test]
+async fn a_link_is_nothing_that_the_person_typed() {
+    for block in [
+        json!({"type": "resource_link", "uri": "!touch made.txt"}),
+        json!({"type": "resource_link", "uri": "!touch made.txt", "name": "!touch made.txt"}),
+        json!({"type": "resource_link", "uri": "/prompt", "name": "/prompt"}),
+        json!({"type": "resource", "resource": {"uri": "!touch made.txt", "text": "!touch made.txt"}}),
+    ] {
+        let mut acp = Acp::start(json!([[{"say": "Here."}]]), "").await;
+        std::fs::create_dir_all(acp.home.join("prompts")).expect("a folder");
+        std::fs::write(acp.home.join("prompts/prompt.md"), "The text of a prompt.").expect("a prompt");
+        let session = acp.session().await;
+        let params = json!({"sessionId": session, "prompt": [block]});
+        acp.call("session/prompt", params).await;
+        assert!(!acp.dir.join("made.txt").exists(), "{block}");
+        let requests = acp.model.requests();
+        assert_eq!(requests.len(), 1, "the model hears of it: {block}");
+        assert!(
+            !requests[0].body.to_string().contains("The text of a prompt."),
+            "{block}"
+        );
+    }
+}

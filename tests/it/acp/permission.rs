@@ -228,6 +228,49 @@ async fn a_patch_is_decided_file_by_file_and_hunk_by_hunk() {
     }
 }
 
+/// What does not fit while a question is up, or is in its file already, is not asked about and not accepted by the answer to the
+/// rest, also where it fits again by then; the model hears that it was not taken.
+#[tokio::test]
+async fn a_yes_leaves_out_what_its_question_did_not_show() {
+    // The text of a file while the person looks, what it is when they answer, and what is asked about then.
+    for (name, file, shown, then, other) in [
+        ("in conflict", "a.txt", "busy\n", "one\n", "new.txt"),
+        ("there already", "new.txt", "made\n", "made\n", "a.txt"),
+    ] {
+        let mut acp = Acp::start(patching(), "").await;
+        acp.write("a.txt", "one\n");
+        let path = acp.dir.join(file);
+        let questions = std::sync::Mutex::new(0);
+        acp.on("session/request_permission", move |_| {
+            let mut questions = questions.lock().expect("whole");
+            *questions += 1;
+            let (text, chosen) = match *questions {
+                1 => (shown, "each"),
+                _ => (then, "accept"),
+            };
+            std::fs::write(&path, text).expect("a file");
+            Some(Ok(json!({"outcome": {"outcome": "selected", "optionId": chosen}})))
+        });
+        let session = acp.session().await;
+        let (_, reason) = acp.prompt(&session, "Go").await;
+        assert_eq!(reason, "end_turn");
+        let titles: Vec<_> = acp
+            .asked
+            .iter()
+            .map(|asked| asked["params"]["toolCall"]["title"].as_str().unwrap_or_default())
+            .collect();
+        assert!(titles.len() == 2 && titles[1].contains(other), "{name}: {titles:?}");
+        assert_eq!(acp.text(file), then, "{name}");
+        let taken = if other == "a.txt" { "ONE\n" } else { "made\n" };
+        assert_eq!(acp.text(other), taken, "{name}");
+        let told = acp.model.requests()[1].output("c1").expect("an output");
+        assert!(
+            told.contains("Taken in part: 1 of 2") && told.contains("not taken"),
+            "{name}: {told}"
+        );
+    }
+}
+
 /// What the model asks is a form where the client has forms; what a tool server asks, too.
 #[tokio::test]
 async fn forms_are_filled_in() {
@@ -239,7 +282,7 @@ async fn forms_are_filled_in() {
     let ask = json!({"call": {"tool": "request_user_input", "arguments": {"questions": questions}, "id": "c1"}});
     for (answer, wanted) in [
         (
-            json!({"action": "accept", "content": {"choice0": "Database", "words1": "shed"}}),
+            json!({"action": "accept", "content": {"choice0": "1", "words1": "shed"}}),
             true,
         ),
         (json!({"action": "decline"}), false),

@@ -255,7 +255,7 @@ async fn a_session_is_loaded_with_all_that_was_said() {
     assert_eq!(state["modes"]["currentModeId"], "agent");
     let updates: Vec<Value> = acp.updates.drain(..).collect();
     assert_eq!(said(&updates, "user_message_chunk"), "What is there?");
-    assert_eq!(said(&updates, "agent_message_chunk"), "I look.Done.");
+    assert_eq!(said(&updates, "agent_message_chunk"), "I look.\n\nDone.");
     let told = updates
         .iter()
         .find(|update| update["sessionUpdate"] == "tool_call")
@@ -292,7 +292,7 @@ async fn what_was_said_is_told_again_in_its_order() {
         ("agent_thought_chunk", "Let me see."),
         ("agent_message_chunk", "I look."),
         ("tool_call", "c1"),
-        ("agent_message_chunk", "There is out."),
+        ("agent_message_chunk", "\n\nThere is out."),
         ("user_message_chunk", "And now?"),
         ("agent_message_chunk", "Still there."),
     ];
@@ -324,9 +324,22 @@ async fn what_was_said_is_told_again_in_its_order() {
 async fn servers_of_the_client_are_offered_to_the_model() {
     let server = json!({"tools": [crate::support::mcp::reading("child")]});
     let mut acp = Acp::start(json!([[{"say": "Yes."}]]), "").await;
-    let table = crate::support::mcp::program("s", &server);
+    let servers = json!([named("s", &server)]);
+    acp.choose("allow_once");
+    let state = acp
+        .call("session/new", json!({"cwd": acp.dir, "mcpServers": servers}))
+        .await;
+    let session = state["sessionId"].as_str().expect("an id").to_owned();
+    acp.prompt(&session, "Go").await;
+    let offered = acp.model.requests()[0].body["tools"].to_string();
+    assert!(offered.contains("mcp__s__child"), "{offered}");
+}
+
+/// A server as a client names it.
+fn named(name: &str, server: &Value) -> Value {
+    let table = crate::support::mcp::program(name, server);
     let described: toml::Table = toml::from_str(&table).expect("a table");
-    let described = &described["mcp_servers"]["s"];
+    let described = &described["mcp_servers"][name];
     let text = |value: &toml::Value| value.as_str().expect("text").to_owned();
     let args: Vec<String> = described["args"].as_array().expect("a list").iter().map(text).collect();
     let env: Vec<Value> = described
@@ -336,12 +349,154 @@ async fn servers_of_the_client_are_offered_to_the_model() {
         .flatten()
         .map(|(name, value)| json!({"name": name, "value": text(value)}))
         .collect();
-    let servers = json!([{"name": "s", "command": text(&described["command"]), "args": args, "env": env}]);
+    json!({"name": name, "command": text(&described["command"]), "args": args, "env": env})
+}
+
+/// One under a name of the person's is asked about as such, and gets nothing of theirs.
+#[tokio::test]
+async fn a_server_that_takes_a_name_of_the_persons_gets_nothing_of_theirs() {
+    let server = json!({"tools": [crate::support::mcp::reading("child")]});
+    let own =
+        "[mcp_servers.s]\ncommand = \"countersign-no-such-program\"\nenabled = false\ndisabled_tools = [\"child\"]";
+    let mut acp = Acp::start(json!([[{"say": "Yes."}]]), own).await;
+    let asked = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let heard = asked.clone();
+    acp.on("session/request_permission", move |params| {
+        heard.lock().expect("a list").push(params.clone());
+        Some(Ok(json!({"outcome": {"outcome": "selected", "optionId": "accept"}})))
+    });
+    let (cwd, server) = (acp.dir.clone(), named("s", &server));
     let state = acp
-        .call("session/new", json!({"cwd": acp.dir, "mcpServers": servers}))
+        .call("session/new", json!({"cwd": cwd, "mcpServers": [server]}))
         .await;
     let session = state["sessionId"].as_str().expect("an id").to_owned();
     acp.prompt(&session, "Go").await;
     let offered = acp.model.requests()[0].body["tools"].to_string();
     assert!(offered.contains("mcp__s__child"), "{offered}");
+    let asked = asked.lock().expect("a list");
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    let text = asked[0]["toolCall"]["content"].to_string();
+    assert!(text.contains("takes the place of the server that you have"), "{text}");
+}
+
+/// A project's settings can name servers in some editors: none starts before the person has seen it whole and allowed it, and
+/// what they said counts for that very server in that folder.
+#[tokio::test]
+async fn a_server_that_the_client_names_starts_by_the_persons_word_only() {
+    let server = json!({"tools": [crate::support::mcp::reading("child")]});
+    let turns: Vec<Value> = (0..7).map(|_| json!([{"say": "Yes."}])).collect();
+    let mut acp = Acp::start(json!(turns), "").await;
+    let asked = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let given = named("s", &server);
+    let mut changed = given.clone();
+    changed["args"].as_array_mut().expect("a list").push(json!("--more"));
+    let other = acp.dir.join("other");
+    std::fs::create_dir(&other).expect("a folder");
+    let dir = acp.dir.clone();
+    let rows = [
+        ("", &dir, &given, true, false),
+        ("decline", &dir, &given, true, false),
+        ("nonsense", &dir, &given, true, false),
+        ("acceptAlways", &dir, &given, true, true),
+        ("decline", &dir, &given, false, true),
+        ("decline", &dir, &changed, true, false),
+        ("decline", &other, &given, true, false),
+    ];
+    for (at, (answer, cwd, server, asks, starts)) in rows.into_iter().enumerate() {
+        let heard = asked.clone();
+        acp.on("session/request_permission", move |params| {
+            heard.lock().expect("a list").push(params.clone());
+            let outcome = match answer {
+                "" => json!({"outcome": "cancelled"}),
+                option => json!({"outcome": "selected", "optionId": option}),
+            };
+            Some(Ok(json!({"outcome": outcome})))
+        });
+        let state = acp
+            .call("session/new", json!({"cwd": cwd, "mcpServers": [server]}))
+            .await;
+        let session = state["sessionId"].as_str().expect("an id").to_owned();
+        acp.prompt(&session, "Go").await;
+        let offered = acp.model.requests()[at].body["tools"].to_string();
+        assert_eq!(offered.contains("mcp__s__child"), starts, "row {at}");
+        let questions = std::mem::take(&mut *asked.lock().expect("a list"));
+        assert_eq!(questions.len(), usize::from(asks), "row {at}: {questions:?}");
+        if let Some(question) = questions.first() {
+            let text = question["toolCall"]["content"].to_string();
+            let command = server["command"].as_str().expect("text");
+            assert!(text.contains(command) && text.contains("outside the sandbox"), "{text}");
+        }
+    }
+}
+
+/// A name that could pass for words of the question is not asked about, and one that is asked about stands there as code.
+#[tokio::test]
+async fn a_servers_name_says_nothing_in_its_question() {
+    let long = "y".repeat(3000);
+    let rows = [
+        (
+            "docs\". It only reads documentation, and nothing is started. Other servers are named \"x",
+            None,
+        ),
+        ("a ![](https://example.org/opened.png) b", None),
+        (long.as_str(), None),
+        ("x`\n\n# hi", None),
+        ("a\u{202e}b", None),
+        ("docs\"x", None),
+        (
+            "a![](https://example.org/x.png)",
+            Some("`\"a![](https://example.org/x.png)\"`"),
+        ),
+        ("a`b", Some("`` \"a`b\" ``")),
+        ("docs", Some("`docs`")),
+    ];
+    let turns: Vec<Value> = rows.iter().map(|_| json!([{"say": "Yes."}])).collect();
+    let mut acp = Acp::start(json!(turns), "").await;
+    let asked = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let heard = asked.clone();
+    acp.on("session/request_permission", move |params| {
+        heard.lock().expect("a list").push(params["toolCall"].clone());
+        Some(Ok(json!({"outcome": {"outcome": "cancelled"}})))
+    });
+    for (name, shown) in rows {
+        let server = json!({"name": name, "command": "/bin/true", "args": [], "env": []});
+        let new = json!({"cwd": acp.dir, "mcpServers": [server]});
+        let session = acp.call("session/new", new).await["sessionId"].clone();
+        let (updates, _) = acp.prompt(session.as_str().expect("an id"), "Go").await;
+        let questions = std::mem::take(&mut *asked.lock().expect("a list"));
+        let is_said = json!(updates).to_string().contains("is not started: its name");
+        assert_eq!(
+            (questions.len(), is_said),
+            (usize::from(shown.is_some()), shown.is_none()),
+            "{name}"
+        );
+        if let Some((question, shown)) = questions.first().zip(shown) {
+            let text = question["content"][0]["content"]["text"].as_str().expect("text");
+            assert!(text.contains(&format!("the MCP server {shown}. A project")), "{text}");
+            assert_eq!(question["title"], format!("Start the MCP server {shown}"));
+        }
+    }
+}
+
+/// Servers that a client named once are not asked about where it loads the session without them.
+#[tokio::test]
+async fn servers_that_are_named_no_more_are_not_asked_about() {
+    let mut acp = Acp::start(json!([[{"say": "Here."}]]), "").await;
+    acp.on("session/request_permission", |_| None);
+    let server = json!({"name": "s", "command": "/bin/true", "args": [], "env": []});
+    let new = json!({"cwd": acp.dir, "mcpServers": [server]});
+    let session = acp.call("session/new", new).await["sessionId"].clone();
+    let id = session.as_str().expect("an id").to_owned();
+    let prompt = acp.begin_prompt(&id, "Go");
+    acp.until_asked("session/request_permission").await;
+    acp.notify("session/cancel", json!({"sessionId": session}));
+    assert_eq!(acp.answer(prompt).await, Ok(json!({"stopReason": "cancelled"})));
+    let load = json!({"sessionId": session, "cwd": acp.dir, "mcpServers": []});
+    acp.call("session/load", load).await;
+    assert_eq!(acp.prompt(&id, "Go").await.1, "end_turn");
+    let asked = acp
+        .asked
+        .iter()
+        .filter(|asked| asked["method"] == "session/request_permission");
+    assert_eq!(asked.count(), 0);
 }

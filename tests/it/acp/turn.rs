@@ -22,7 +22,7 @@ async fn a_prompt_is_answered_in_chunks_and_ends() {
     let session = acp.session().await;
     let (updates, reason) = acp.prompt(&session, "Go").await;
     assert_eq!(reason, "end_turn");
-    assert_eq!(said(&updates, "agent_message_chunk"), "I look.Done.");
+    assert_eq!(said(&updates, "agent_message_chunk"), "I look.\n\nDone.");
     assert_eq!(said(&updates, "agent_thought_chunk"), "Let me see.");
     assert_eq!(said(&updates, "user_message_chunk"), "");
     let planned = updates
@@ -53,6 +53,90 @@ async fn a_prompt_is_answered_in_chunks_and_ends() {
         );
     }
     acp.end().await;
+}
+
+/// By their ids a client tells the texts of an answer apart, also when the conversation is loaded: each is whole in its own.
+#[tokio::test]
+async fn each_text_of_an_answer_has_an_id_of_its_own() {
+    let plan = json!({"plan": [{"step": "Look", "status": "in_progress"}]});
+    let script = json!([
+        [
+            {"think": "Let me see."},
+            {"say": "```\nx"},
+            {"call": {"tool": "update_plan", "arguments": plan, "id": "p1"}},
+        ],
+        [{"say": "Done."}],
+    ]);
+    let texts = |updates: &[Value]| {
+        let mut texts: Vec<(String, String)> = Vec::new();
+        let chunks = updates.iter().filter(|update| {
+            ["agent_message_chunk", "agent_thought_chunk"]
+                .map(Value::from)
+                .contains(&update["sessionUpdate"])
+        });
+        for chunk in chunks {
+            let id = chunk["messageId"].as_str().expect("an id");
+            let text = chunk["content"]["text"].as_str().expect("text");
+            match texts.iter_mut().find(|(known, _)| known == id) {
+                Some((_, all)) => all.push_str(text),
+                None => texts.push((id.to_owned(), text.to_owned())),
+            }
+        }
+        texts.into_iter().map(|(_, text)| text).collect::<Vec<_>>()
+    };
+    let told = ["Let me see.", "```\nx\n```\n", "\n\nDone."];
+    // In small pieces.
+    let mut acp = Acp::start(json!({"chunk": 2, "steps": script}), "").await;
+    let session = acp.session().await;
+    let (updates, _) = acp.prompt(&session, "Go").await;
+    assert_eq!(texts(&updates), told);
+    acp.restart().await;
+    let params = json!({"sessionId": session, "cwd": acp.dir, "mcpServers": []});
+    acp.call("session/load", params).await;
+    let updates: Vec<Value> = acp.updates.drain(..).collect();
+    assert_eq!(texts(&updates), told);
+}
+
+/// A client may join the messages of an answer to one text, also when a conversation is loaded: what one of them leaves open,
+/// in its code or in brackets, does not go on in the next, where it would load something.
+#[tokio::test]
+async fn no_message_goes_on_in_the_code_of_the_one_before() {
+    let load = "![a](https://x.example/?q=1)";
+    for (first, second, safe) in [
+        // Its closing mark would open what comes then.
+        (
+            "```\nx",
+            format!("```\n{load}\n```"),
+            "```\nx\n```\n\n\n```\n![a](https://x.example/?q=1)\n```",
+        ),
+        // A list ends its code by itself, so a mark at the margin would open it again.
+        (
+            "- one\n  ~~~\n  x\n\nI look.",
+            format!("~~~\n{load}\n"),
+            "- one\n~~~\n  x\n\nI look.\n~~~\n\n\n~~~\n![a](https://x.example/?q=1)\n~~~\n",
+        ),
+        (
+            "![a",
+            "](https://x.example/2)".to_owned(),
+            "![a\n\n](https://x.example/2)",
+        ),
+    ] {
+        let plan = json!({"plan": [{"step": "Look", "status": "in_progress"}]});
+        let script = json!([
+            [{"say": first}, {"call": {"tool": "update_plan", "arguments": plan, "id": "p1"}}],
+            [{"say": second}],
+        ]);
+        // In small pieces.
+        let mut acp = Acp::start(json!({"chunk": 2, "steps": script}), "").await;
+        let session = acp.session().await;
+        let (updates, _) = acp.prompt(&session, "Go").await;
+        assert_eq!(said(&updates, "agent_message_chunk"), safe, "{first}");
+        acp.restart().await;
+        let params = json!({"sessionId": session, "cwd": acp.dir, "mcpServers": []});
+        acp.call("session/load", params).await;
+        let updates: Vec<Value> = acp.updates.drain(..).collect();
+        assert_eq!(said(&updates, "agent_message_chunk"), safe, "{first}");
+    }
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ async fn offered(stage: &Stage) -> Vec<String> {
     let params = json!({
         "textDocument": {"uri": countersign::workspace::uri::from_path(&stage.path("a.txt"))},
         "range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}},
-        "context": {"diagnostics": [], "only": ["source"]},
+        "context": {"diagnostics": []},
     });
     let actions = stage.client.call("textDocument/codeAction", params).await;
     let actions = actions.as_array().expect("a list").iter();

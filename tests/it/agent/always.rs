@@ -65,7 +65,7 @@ async fn a_yes_for_always_writes_the_rule_that_was_shown_and_no_session_asks_aga
         rule["text"]
             .as_str()
             .unwrap()
-            .contains("`mkdir` on paths in the working directory"),
+            .contains(&format!("`mkdir` on paths in {}", stage.dir.display())),
         "{rule}"
     );
     assert!(!file.exists(), "nothing is written before the answer");

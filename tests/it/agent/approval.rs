@@ -377,6 +377,37 @@ async fn untrusted_asks_for_all_but_plain_reading() {
     assert_eq!(story.items("commandExecution").len(), 4);
 }
 
+/// A repository is made outside of the sandbox only, so that one command is offered there; one among others is not.
+#[tokio::test]
+async fn a_command_that_makes_a_repository_is_offered_outside() {
+    let script = json!([
+        [bash("c1", "git init -q made")],
+        [bash("c2", "git init -q refused")],
+        [bash("c3", "mkdir -p other && git init -q other")],
+        [say("done")],
+    ]);
+    let stage = Stage::configured("approval_policy = \"on-request\"", script).await;
+    stage.client.on_request("countersign/approval/command", |asked| {
+        Reply::Ok(match asked["itemId"].as_str() {
+            Some("c1-retry") => json!({"decision": "accept"}),
+            _ => json!({"decision": "decline"}),
+        })
+    });
+    let thread = stage.thread().await;
+    let story = stage.complete(&thread, "Go").await;
+    let asked = story.all("approval/requested");
+    let ids: Vec<_> = asked
+        .iter()
+        .map(|event| event["approval"]["itemId"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, ["c1-retry", "c2-retry"]);
+    assert!(stage.path("made/.git/HEAD").exists());
+    assert!(!stage.path("refused/.git").exists() && !stage.path("other/.git").exists());
+    let request = &stage.requests(4)[3];
+    let told = request.output("c3").unwrap();
+    assert!(told.contains("escalated permissions"), "{told}");
+}
+
 /// Shows S-119, S-120, S-121, S-122.
 #[tokio::test]
 async fn on_failure_a_run_outside_is_offered_once_with_the_reason() {
@@ -490,4 +521,48 @@ async fn a_wish_to_leave_the_sandbox_is_asked_about_only_where_that_is_the_polic
     let refused = stage.requests(4)[3].output("c3").unwrap();
     assert!(refused.contains("on-failure"), "{refused}");
     assert!(!stage.path("../three").exists() && stage.path("four").exists());
+}
+
+/// Outside the sandbox nothing is loaded from where commands write, unless the person's own policy says so; and a question about what
+/// the folder says tells that it does.
+#[tokio::test]
+async fn what_leaves_the_sandbox_loads_no_code_of_the_folder() {
+    let outside = |id: &str, command: &[&str]| {
+        json!({"call": {"tool": "shell", "id": id, "arguments":
+            {"command": command, "with_escalated_permissions": true, "justification": "a test"}}})
+    };
+    let print = "echo \"[$PYTHONPATH][$NODE_PATH]\"";
+    let script = json!([
+        [bash("c1", print)],
+        [outside("c2", &["bash", "-c", print])],
+        [outside("c3", &["make", "test"])],
+        [say("done")],
+    ]);
+    let setting = Setting {
+        config: "approval_policy = \"on-request\"".to_owned(),
+        tables: "[shell_environment_policy]\ninherit = \"all\"\nset = { NODE_PATH = \"own\" }\n".to_owned(),
+        env: vec![("PYTHONPATH".to_owned(), "lib:/usr/lib/none".to_owned())],
+        ..Setting::default()
+    };
+    let stage = Stage::with(script, setting).await;
+    let asked = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = asked.clone();
+    stage.client.on_request("countersign/approval/command", move |params| {
+        let reason = params["reason"].as_str().unwrap_or_default().to_owned();
+        seen.lock().expect("a lock").push(reason);
+        decision("accept")
+    });
+    let thread = stage.thread().await;
+    stage.complete(&thread, "Go").await;
+    let requests = stage.requests(4);
+    for (at, id, expected) in [(1, "c1", "[lib:/usr/lib/none][own]"), (2, "c2", "[/usr/lib/none][own]")] {
+        let (text, _) = command_output(&requests[at], id);
+        assert_eq!(text.trim(), expected, "{id}");
+    }
+    let asked = asked.lock().expect("a lock").clone();
+    let tells: Vec<bool> = asked
+        .iter()
+        .map(|reason| reason.contains("runs what files of the folder say"))
+        .collect();
+    assert_eq!(tells, [false, true], "{asked:?}");
 }

@@ -149,13 +149,16 @@ async fn it_is_bounded() {
     }
 }
 
-/// What a `.countersignignore` names is read by no tool, under no name; `.gitignore` only keeps out of lists.
+/// What a `.countersignignore` names is read by no tool and no patch, under no name; `.gitignore` only keeps out of lists.
 #[tokio::test]
 async fn what_is_kept_from_the_model_is_read_by_no_tool() {
     let call =
         |id: &str, tool: &str, arguments: Value| json!({"call": {"tool": tool, "id": id, "arguments": arguments}});
+    let patch = |path: &str| format!("*** Begin Patch\n*** Update File: {path}\n@@\n-guess\n+x\n*** End Patch");
     let script = json!([
         [
+            super::stage::apply_patch("patch", &patch("hidden/key.txt")),
+            super::stage::apply_patch("patched link", &patch("way/key.txt")),
             call("read", "read_file", json!({"file_path": "hidden/key.txt"})),
             call("link", "read_file", json!({"file_path": "way/key.txt"})),
             call("list", "list_dir", json!({"dir_path": "."})),
@@ -190,6 +193,13 @@ async fn what_is_kept_from_the_model_is_read_by_no_tool() {
         let output = last.output(id).expect("an output");
         assert!(
             output.contains("is kept from you") && output.contains(".countersignignore"),
+            "{id}: {output}"
+        );
+    }
+    for id in ["patch", "patched link"] {
+        let output = last.output(id).expect("an output");
+        assert!(
+            output.contains("keeps it from the model") && !output.contains("hush"),
             "{id}: {output}"
         );
     }

@@ -461,8 +461,8 @@ async fn places_that_are_never_opened_are_refused_without_a_question() {
     let places = [
         (person.join(".ssh/config"), "keys and passwords"),
         (person.join(".netrc"), "keys and passwords"),
-        (home.join("config.toml.new"), "own folder"),
-        (home.join("auth.json"), "credentials"),
+        (home.join("config.toml.new"), "cannot be read"),
+        (home.join("auth.json"), "kept from the model"),
         (above.join("sib/.git/hooks/pre-commit"), "protected"),
         (above.join("sib/.agents/x"), "protected"),
         (above.join("people/x.txt"), "never opened"),

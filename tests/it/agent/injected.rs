@@ -125,7 +125,10 @@ impl Alone {
             editor: Arc::new(NoEditor),
             home: home.clone(),
             env: BTreeMap::new(),
-            client_config: Some(config),
+            client: countersign::config::ClientSettings {
+                startup: config.as_object().cloned().expect("a table"),
+                ..Default::default()
+            },
             user_agent: "test".to_owned(),
             source: "test".to_owned(),
             secrets: Default::default(),
@@ -429,7 +432,13 @@ async fn tools_that_do_not_listen_are_ended_by_force_and_the_turn_closes_once() 
     let story = story(&mut events).await;
     assert_eq!(ended(&story).0, TurnStatus::Interrupted);
     assert_eq!(tool_statuses(&story), [ItemStatus::Interrupted; 3]);
-    assert!(dropped.load(Ordering::SeqCst));
+    // Another thread lets go of what it held, which may be a moment later.
+    let let_go = async {
+        while !dropped.load(Ordering::SeqCst) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    within(let_go).await;
     release.store(true, Ordering::SeqCst);
     // Nothing more comes of that turn, and the next one has an output for each call.
     let next = alone.run(&thread, "Go on").await;

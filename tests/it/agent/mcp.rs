@@ -405,7 +405,7 @@ async fn calls_that_may_change_something_ask_first() {
     );
     let rule = std::fs::read_to_string(stage.client.home().join("rules/always.toml")).expect("a rule");
     assert!(
-        rule.contains("[[tool]]\nserver = \"s\"\ntool = \"other\"\ndecision = \"allow\""),
+        rule.contains("[[tool]]\nserver = \"s\"\ntool = \"other\"\ndecision = \"allow\"\npin = \"sha256:"),
         "{rule}"
     );
 }
@@ -573,7 +573,7 @@ async fn progress_is_shown_as_it_comes() {
 }
 
 fn web(name: &str, url: &str, keys: &str) -> String {
-    format!("[mcp_servers.{name}]\nurl = {url:?}\n{keys}\n")
+    format!("[mcp_servers.{name}]\nurl = {url:?}\ntrust_annotations = true\n{keys}\n")
 }
 
 /// Shows S-277.
@@ -862,9 +862,13 @@ async fn an_opening_that_another_configuration_has_overtaken_changes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str| folder.path().join(name);
     let table = |name: &str| {
-        let args = [name.into(), file(&format!("{name}.pid")), file(&format!("{name}.go"))];
+        let args = [
+            name.into(),
+            file(&format!("{name}.pid")),
+            file(&format!("{name}.go.txt")),
+        ];
         format!(
-            "[mcp_servers.s]\ncommand = \"python3\"\nargs = [{script:?}, {:?}, {:?}, {:?}]\n",
+            "[mcp_servers.s]\ntrust_annotations = true\ncommand = \"python3\"\nargs = [{script:?}, {:?}, {:?}, {:?}]\n",
             args[0], args[1], args[2]
         )
     };
@@ -889,12 +893,12 @@ async fn an_opening_that_another_configuration_has_overtaken_changes_nothing() {
         .expect("a file")
         .parse()
         .expect("a number");
-    assert!(!file("new.go").exists() && std::path::Path::new(&format!("/proc/{old}")).exists());
+    assert!(!file("new.go.txt").exists() && std::path::Path::new(&format!("/proc/{old}")).exists());
     // The second comes to its end first.
-    std::fs::write(file("new.go"), "").expect("written");
+    std::fs::write(file("new.go.txt"), "").expect("written");
     settled(&stage, 1, "ready").await;
     stage.complete(&thread, "And now?").await;
-    std::fs::write(file("old.go"), "").expect("written");
+    std::fs::write(file("old.go.txt"), "").expect("written");
     eventually("nothing is left of the first", || {
         !std::path::Path::new(&format!("/proc/{old}")).exists()
     })
@@ -1166,7 +1170,9 @@ async fn a_published_server_works() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("server.py");
     std::fs::write(&file, include_str!("../fixtures/tool_server.py")).expect("a program");
-    let table = format!("[mcp_servers.real]\ncommand = \"python3\"\nargs = [{file:?}]\nstartup_timeout_sec = 60\n");
+    let table = format!(
+        "[mcp_servers.real]\ncommand = \"python3\"\nargs = [{file:?}]\nstartup_timeout_sec = 60\ntrust_annotations = true\n"
+    );
     let script = json!([
         [
             call("c1", "mcp__real__add", json!({"a": 2, "b": 3})),

@@ -174,7 +174,7 @@ async fn server(issuer: &Issuer) -> Web {
 }
 
 fn table(web: &Web) -> String {
-    format!("[mcp_servers.docs]\nurl = \"{}\"\n", web.url)
+    format!("[mcp_servers.docs]\nurl = \"{}\"\ntrust_annotations = true\n", web.url)
 }
 
 /// Reads on until the server has said that it is so.
@@ -463,7 +463,10 @@ async fn what_is_no_place_to_log_in_to_is_said() {
         ("foreign", &foreign.url),
     ] {
         let web = Web::start(json!({"token": SECOND, "issuer": issuer, "tools": []})).await;
-        tables.push_str(&format!("[mcp_servers.{name}]\nurl = \"{}\"\n", web.url));
+        tables.push_str(&format!(
+            "[mcp_servers.{name}]\nurl = \"{}\"\ntrust_annotations = true\n",
+            web.url
+        ));
         webs.push(web);
     }
     let bare = Web::start(json!({"token": SECOND, "tools": []})).await;

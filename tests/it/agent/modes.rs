@@ -1,6 +1,7 @@
 //! Modes: how far the agent may go, and what changes the mode; and what counts as the turn before.
 
 use super::stage::{Setting, Stage, apply_patch, bash, command_output, say};
+use crate::support::client::Reply;
 use countersign::rehearsal::Recorded;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -119,6 +120,37 @@ async fn in_plan_mode_nothing_is_changed() {
     }
     assert_eq!(stage.text("kept.txt"), "as it was\n");
     assert!(!stage.path("made.txt").exists());
+}
+
+/// A command that is known to read has a wall around it where there is none otherwise: what it turns out to write is not
+/// written without a question.
+#[tokio::test]
+async fn what_is_known_to_read_has_a_wall_also_with_full_access() {
+    let script = json!([
+        [
+            bash("read", "cat kept.txt"),
+            bash("make", "sqlite3 made.db .tables"),
+            bash("write", "touch allowed.txt"),
+        ],
+        [say("done")],
+    ]);
+    let setting = Setting {
+        config: "sandbox_mode = \"danger-full-access\"\napproval_policy = \"untrusted\"".to_owned(),
+        files: vec![("kept.txt".to_owned(), "as it was\n".to_owned())],
+        ..Setting::default()
+    };
+    let stage = Stage::with(script, setting).await;
+    stage.answers(Reply::Ok(json!({"decision": "decline"})));
+    let thread = stage.thread().await;
+    let story = stage.complete(&thread, "Go").await;
+    let ran: Vec<_> = story.items("commandExecution");
+    for (id, confined) in [("read", "readOnly"), ("make", "readOnly"), ("write", "outside")] {
+        let one = ran.iter().find(|item| item["id"] == id).expect("it is shown");
+        assert_eq!(one["confined"], confined, "{id}");
+    }
+    let last = &stage.requests(2)[1];
+    assert!(command_output(last, "read").0.contains("as it was"));
+    assert!(!stage.path("made.db").exists() && !stage.path("allowed.txt").exists());
 }
 
 /// An undo, a review and a compaction are no turn before: the difference is to the turn of the person's before them, also

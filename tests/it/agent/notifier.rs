@@ -11,7 +11,9 @@ struct Notifier {
 
 impl Notifier {
     fn new(script: &str) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        // Not where commands can write: from there it would not be started.
+        let folder = tempfile::Builder::new().prefix("notifier").tempdir_in("/var/tmp");
+        let folder = folder.expect("a folder");
         let program = folder.path().join("notify.sh");
         std::fs::write(&program, format!("#!/bin/sh\ncd \"$(dirname \"$0\")\"\n{script}\n")).expect("a program");
         let mut permissions = std::fs::metadata(&program).expect("a program").permissions();
@@ -124,9 +126,20 @@ async fn it_never_holds_up_a_turn() {
         config: "notify = [\"/no/such/program\"]".into(),
         ..Setting::default()
     };
-    let stage = Stage::with(json!([[say("one")]]), missing).await;
+    let stage = Stage::with(json!([[say("one")], [say("two")]]), missing).await;
     let thread = stage.thread().await;
-    stage.complete(&thread, "First").await;
+    stage.client.ignore("window/showMessage");
+    stage.client.heed("window/showMessage");
+    let turn = stage.start_turn(&thread, "First").await;
+    let told = stage.client.expect_notification("window/showMessage").await;
+    let message = told["message"].as_str().expect("text");
+    assert!(
+        message.contains("`notify`") && message.contains("/no/such/program"),
+        "{message}"
+    );
+    stage.finish(&turn).await;
+    // Not each time.
+    stage.complete(&thread, "Second").await;
     let log = stage.client.home().join("log/countersign.log");
     eventually("the failure is in the log", || {
         let text = std::fs::read_to_string(&log).unwrap_or_default();

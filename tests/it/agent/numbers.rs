@@ -68,6 +68,26 @@ async fn a_used_up_allowance_is_kept_and_shown_before_the_error() {
     assert_eq!(story.one("thread/tokenUsage")["rateLimits"], full);
 }
 
+/// A provider that gives an id again gets another one for it here, also where a rollback took the first out of the conversation.
+#[tokio::test]
+async fn no_id_is_given_twice_after_a_rollback() {
+    let found = json!({"type": "response.output_item.done", "output_index": 0, "item": {
+        "type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "rope crates"}}});
+    let step = json!([{"raw_event": found}, say("Found it.")]);
+    let stage = Stage::new(json!([step, step, step])).await;
+    let thread = stage.thread().await;
+    let mut ids: Vec<Value> = Vec::new();
+    for round in 0..3 {
+        let story = stage.complete(&thread, "Search").await;
+        let id = story.item("toolCall")["id"].clone();
+        assert!(!ids.contains(&id), "{id} is given again in round {round}");
+        ids.push(id);
+        let rollback = json!({"threadId": thread, "numTurns": 1});
+        stage.client.call("countersign/thread/rollback", rollback).await;
+        stage.until_event("thread/rolledBack").await;
+    }
+}
+
 /// Shows S-071, S-077.
 #[tokio::test]
 async fn a_search_of_the_providers_own_shows_as_it_begins() {
@@ -102,9 +122,16 @@ async fn a_search_of_the_providers_own_shows_as_it_begins() {
             &json!("Search the web for rope crates")
         )
     );
-    // One whose stream breaks off ends with it.
+    // One whose stream breaks off ends with it, and is no part of the turn.
     let story = stage.complete(&thread, "Again").await;
-    assert_eq!(story.item("toolCall")["status"], "interrupted");
+    assert_eq!(story.items("toolCall").len(), 0);
+    let ended = story.all("item/completed").into_iter();
+    let ended: Vec<_> = ended.filter(|params| params["item"]["type"] == "toolCall").collect();
+    assert_eq!(ended.len(), 1);
+    assert_eq!(
+        (&ended[0]["item"]["status"], &ended[0]["withdrawn"]),
+        (&json!("interrupted"), &json!(true))
+    );
     assert_eq!(story.said(), ["No search."]);
 }
 

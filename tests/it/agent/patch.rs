@@ -589,7 +589,7 @@ async fn names_that_mean_something_else_are_refused_before_anybody_is_asked() {
     let request = &stage.requests(2)[1];
     for (id, words) in [
         ("c1", "nothing stands for the home folder"),
-        ("c2", "folder of the kernel"),
+        ("c2", "kept from the model"),
         ("c3", "folder of the kernel"),
         ("c4", "folder of the kernel"),
         ("c5", "protected folder"),

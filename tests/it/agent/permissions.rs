@@ -29,7 +29,7 @@ fn folder(stage: &Stage, name: &str) -> PathBuf {
 }
 
 fn request(id: &str, permissions: Value) -> Value {
-    let arguments = json!({"permissions": permissions, "reason": "The task needs it."});
+    let arguments = json!({"permissions": permissions, "reason": "The task\n\n needs it."});
     json!({"call": {"tool": "request_permissions", "arguments": arguments, "id": id}})
 }
 
@@ -231,7 +231,8 @@ async fn what_cannot_be_given_is_not_asked_about() {
             json!([{"type": "gitMetadata", "repository": "../one"}]),
             "no git repository",
         ),
-        (json!([{"type": "host", "host": "*.org"}]), "without patterns"),
+        (json!([{"type": "host", "host": "*.org"}]), "cannot be asked for"),
+        (json!([{"type": "host", "host": "a*.example.org"}]), "by a pattern"),
         (json!([{"type": "unixSocket", "path": "../one/there"}]), "no socket"),
         (json!([{"type": "read", "path": "HOME/auth.json"}]), "Countersign's own"),
         (json!([{"type": "everything"}]), "is no type"),
@@ -532,4 +533,29 @@ async fn any_editor_can_be_asked() {
         assert_eq!(output.contains("\"session\""), given, "{choice:?}: {output}");
         assert_eq!(output.contains("The person said no"), !given, "{choice:?}: {output}");
     }
+}
+
+/// A host that a command was refused is named to both: the model in what the command gave back, the person in its item.
+#[tokio::test]
+async fn a_refused_host_is_named_to_the_model_and_the_person() {
+    let asks = "p=${HTTPS_PROXY#http://}; exec 3<>/dev/tcp/127.0.0.1/${p##*:}; \
+                printf 'CONNECT refused.example:443 HTTP/1.1\\r\\nHost: refused.example:443\\r\\nProxy-Authorization: Basic %s\\r\\n\\r\\n' \
+                \"$(printf %s \"${p%@*}\" | base64 -w0)\" >&3; head -c 80 <&3; exit 7";
+    let setting = Setting {
+        config: "approval_policy = \"never\"\nsandbox_mode = \"workspace-write\"".to_owned(),
+        tables: "[sandbox]\nnetwork = [\"granted.example\"]".to_owned(),
+        ..Setting::default()
+    };
+    let stage = Stage::with(json!([[bash("c1", asks)], [say("done")]]), setting).await;
+    let thread = stage.thread().await;
+    let story = stage.run(&thread, "Go").await;
+    let refusal = "was refused refused.example (port 443): it is not among the hosts that this command may reach";
+    let reason = story.item("commandExecution")["reason"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    assert!(reason.contains(refusal), "{reason}");
+    let (output, code) = command_output(&stage.requests(2)[1], "c1");
+    assert!(output.contains(refusal) && output.contains("403"), "{output}");
+    assert_eq!(code, Some(7));
 }

@@ -81,7 +81,7 @@ fn points() -> Vec<(&'static str, Play)> {
             "a tool begins while the answer streams",
             play()
                 .model([shell("c1", &["sleep", "1000"]), json!({"hold": "never"})])
-                .sees("item/started", json!({"item": {"id": "c1"}})),
+                .sees("item/started", json!({"item": {"type": "commandExecution"}})),
         ),
         (
             "a command runs, and others wait behind it",

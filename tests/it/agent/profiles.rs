@@ -380,11 +380,7 @@ async fn secrets_are_read_by_no_tool_and_no_command() {
             output("l1").contains("closed/") && !output("l1").contains("closed/x"),
             "{mode}"
         );
-        assert!(
-            output("p1").contains("secrets are kept there"),
-            "{mode}: {}",
-            output("p1")
-        );
+        assert!(output("p1").contains("kept from the model"), "{mode}: {}", output("p1"));
         let (printed, _) = command_output(request, "b1");
         // Commands under full access have no sandbox; a second name of a file lies in the workspace.
         let times = printed.matches("hush-hush").count();
@@ -496,7 +492,7 @@ async fn broken_profiles_are_reported_with_their_line() {
     let ground = Ground::new();
     let config = "model = \"x\"\n[permissions.a]\nextends = \"b\"\n[permissions.b]\nextends = \"a\"\n[permissions.c]\n\
                   filesytem = 1\n[permissions.c.filesystem]\n\"relative\" = \"write\"\n\"/x\" = \"wirte\"\n\"*.pem\" = \"read\"\n\
-                  [permissions.c.network]\ndomains = { \"*.org\" = \"allow\" }\nloopback_ports = [0]\n[permissions.\":own\"]\n";
+                  [permissions.c.network]\ndomains = { \"a*.org\" = \"allow\" }\nloopback_ports = [0]\n[permissions.\":own\"]\n";
     std::fs::write(ground.at("ada/.countersign/config.toml"), config).unwrap();
     let stage = Stage::with(
         json!([]),
@@ -517,7 +513,7 @@ async fn broken_profiles_are_reported_with_their_line() {
         (9, "no absolute path"),
         (10, "Did you mean \"write\"?"),
         (11, "can only be denied"),
-        (13, "name each host"),
+        (13, "write *.example.org for all names below"),
         (14, "1 to 65535"),
         (15, "names with a colon in front are built in"),
     ] {

@@ -275,6 +275,84 @@ async fn words_to_the_model_go_with_the_hunk_the_file_or_the_whole() {
     );
 }
 
+/// What is shown as applied is what was applied: what was rejected, before or after, is not in it.
+///
+/// Shows S-116.
+#[tokio::test]
+async fn what_was_rejected_is_not_shown_as_applied() {
+    let three = format!(
+        "{TWO_HUNKS}\n{}\n{}",
+        update("b.txt", "x", "y"),
+        update("c.txt", "x", "y")
+    );
+    for (name, accepts, shown) in [
+        (
+            "one file, then the rest is rejected",
+            json!([{"path": "c.txt"}]),
+            json!({"c.txt": "-x\n+y\n"}),
+        ),
+        (
+            "one hunk of two",
+            json!([{"hunk": 1}]),
+            json!({"a.txt": "-four\n+FOUR\n"}),
+        ),
+        (
+            "an edited hunk",
+            json!([{"hunk": 1, "text": "fourth\n"}]),
+            json!({"a.txt": "-four\n+fourth\n"}),
+        ),
+        ("all", json!([{}]), Value::Null),
+        ("nothing", json!([]), Value::Null),
+    ] {
+        let script = json!([[apply_patch("c1", &patch(&three))], [say("done")]]);
+        let stage = Stage::with(script, files(&[("a.txt", FIVE), ("b.txt", "x\n"), ("c.txt", "x\n")])).await;
+        let thread = stage.thread().await;
+        let (turn, proposal, _) = proposed(&stage, &thread).await;
+        let id = &proposal["id"];
+        for accept in accepts.as_array().expect("a list") {
+            let mut params = json!({"proposalId": id, "decision": "accept"});
+            if let Some(path) = accept["path"].as_str() {
+                params["path"] = json!(stage.path(path));
+            }
+            if let Some(number) = accept["hunk"].as_u64() {
+                let number = usize::try_from(number).expect("a number");
+                let hunk = hunk(&proposal, 0, number);
+                if let Some(text) = accept["text"].as_str() {
+                    edit(&stage, &proposal, hunk.clone(), Some(text)).await;
+                }
+                params["hunkIds"] = json!([hunk]);
+            }
+            stage.decide(params).await;
+        }
+        if name != "all" {
+            stage.decide(json!({"proposalId": id, "decision": "reject"})).await;
+        }
+        let story = stage.finish(&turn).await;
+        let item = story.item("fileChange");
+        assert_eq!(
+            item["changes"].as_array().map(Vec::len),
+            Some(3),
+            "{name}: what was proposed stays"
+        );
+        let Some(shown) = shown.as_object() else {
+            assert!(item["applied"].is_null(), "{name}: {item}");
+            continue;
+        };
+        let applied = item["applied"].as_array().expect(name);
+        assert_eq!(applied.len(), shown.len(), "{name}: {item}");
+        for (change, (file, lines)) in applied.iter().zip(shown) {
+            assert_eq!(change["path"], json!(stage.path(file)), "{name}");
+            let diff = change["diff"].as_str().expect("a diff");
+            let changed: String = diff
+                .lines()
+                .filter(|line| line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---"))
+                .map(|line| format!("{line}\n"))
+                .collect();
+            assert_eq!(json!(changed), *lines, "{name}: {diff}");
+        }
+    }
+}
+
 /// Shows S-110, S-113.
 #[tokio::test]
 async fn what_is_settled_leaves_nothing_behind() {

@@ -29,13 +29,24 @@ async fn a_stream_that_breaks_off_is_tried_again_and_nothing_is_shown_twice() {
             .all(|notice| !notice["message"].as_str().unwrap().is_empty())
     );
     assert_eq!(story.count("error"), 0);
-    assert_eq!(story.said(), ["Finished.", "And I was ab", "Here is the rest."]);
-    let partial: Vec<bool> = story
-        .items("agentMessage")
+    assert_eq!(story.said(), ["Finished.", "Here is the rest."]);
+    assert_eq!(story.withdrawn(), ["And I was ab"]);
+    assert!(story.items("agentMessage").iter().all(|item| item["partial"] != true));
+    // Neither the turn, nor whoever reads it later, has both.
+    let texts = |items: &Value| -> Vec<String> {
+        let messages = items.as_array().expect("items").iter();
+        messages
+            .filter(|item| item["type"] == "agentMessage")
+            .map(|item| item["text"].as_str().expect("a text").to_owned())
+            .collect()
+    };
+    assert_eq!(texts(&story.last()["turn"]["items"]), story.said());
+    assert_eq!(texts(&stage.read(&thread).await["turns"][0]["items"]), story.said());
+    let recorded = stage
+        .rollout(&thread)
         .iter()
-        .map(|item| item["partial"] == true)
-        .collect();
-    assert_eq!(partial, [false, true, false]);
+        .any(|line| line.to_string().contains("I was ab"));
+    assert!(!recorded, "what was withdrawn is not on record");
     assert_eq!(story.last()["lastAgentMessage"], "Here is the rest.");
     stage.complete(&thread, "More").await;
     let requests = stage.requests(4);
@@ -45,6 +56,81 @@ async fn a_stream_that_breaks_off_is_tried_again_and_nothing_is_shown_twice() {
         assert!(!request.input_texts().iter().any(|text| text.contains("I was ab")));
     }
     assert_eq!(requests[1].input(), requests[2].input());
+}
+
+/// Some answer a request that is sent again with the ids of the answer that broke off, or give every message the same one.
+/// The client holds each item to one beginning and one end.
+#[tokio::test]
+async fn ids_that_the_provider_repeats_are_not_given_twice() {
+    let message = |text: &str| json!({"say": text, "id": "msg_1"});
+    let half = |text: &str| json!({"say": text, "id": "msg_1", "partial": true});
+    let thought = |text: &str| json!({"think": text, "id": "rs_1"});
+    let half_thought = |text: &str| json!({"think": text, "id": "rs_1", "partial": true});
+    let script = json!([
+        [half_thought("I wond"), {"drop": true}],
+        [thought("I wonder."), half("And so"), {"drop": true}],
+        [thought("I wonder."), message("And so it is.")],
+        // The call's id is the message's.
+        [message("I look."), bash("msg_1", "echo out"), bash("rs_1", "echo too")],
+        [message("Done.")],
+        [message("Again.")],
+    ]);
+    let stage = Stage::new(script).await;
+    let thread = stage.thread().await;
+    let first = stage.complete(&thread, "Talk").await;
+    assert_eq!(first.said(), ["And so it is."]);
+    assert_eq!(first.withdrawn(), ["And so"]);
+    let second = stage.complete(&thread, "Go").await;
+    assert_eq!(second.said(), ["I look.", "Done."]);
+    assert_eq!(second.items("commandExecution").len(), 2);
+    let third = stage.complete(&thread, "Once more").await;
+    assert_eq!(third.said(), ["Again."]);
+    let stories = [first, second, third];
+    let ended = stories.iter().flat_map(|story| story.all("item/completed"));
+    let mut ids: Vec<_> = ended
+        .map(|event| event["item"]["id"].as_str().expect("an id"))
+        .collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "{ids:?}");
+}
+
+/// A thought whose answer breaks off is thought again: the model finds it once, and never without what it led to.
+#[tokio::test]
+async fn a_thought_that_is_thought_again_is_in_the_conversation_once() {
+    let thought = |id: &str| json!({"think": "I wonder.", "id": id});
+    let script = json!([
+        [thought("rs_1"), {"say": "And so", "partial": true}, {"drop": true}],
+        [thought("rs_2"), say("And so it is.")],
+    ]);
+    let stage = Stage::new(script).await;
+    let thread = stage.thread().await;
+    stage.complete(&thread, "Talk").await;
+    assert!(!stage.requests(2)[1].body.to_string().contains("I wonder."));
+    let lines = stage.rollout(&thread);
+    let thoughts = lines.iter().filter(|line| line["payload"]["type"] == "reasoning");
+    assert_eq!(thoughts.count(), 1);
+}
+
+/// What was withdrawn for an attempt that brings nothing is there again: the person sees what the model knows.
+#[tokio::test]
+async fn what_is_said_by_no_later_attempt_stays_with_the_person() {
+    let script = json!([
+        [{"say": "I was ab", "partial": true}, {"drop": true}],
+        [{"no_completed": true}],
+        [{"no_completed": true}],
+        [say("better now")],
+    ]);
+    let stage = Stage::new(script).await;
+    let thread = stage.thread().await;
+    let story = stage.run(&thread, "Talk").await;
+    assert_eq!(story.status(), "failed");
+    assert_eq!((story.withdrawn(), story.said()), (vec!["I was ab"], vec!["I was ab"]));
+    assert_eq!(story.item("agentMessage")["partial"], true);
+    stage.complete(&thread, "And now?").await;
+    let texts = stage.requests(4)[3].input_texts();
+    assert_eq!(texts.iter().filter(|text| *text == "I was ab").count(), 1, "{texts:#?}");
 }
 
 /// Shows S-060, S-068.
@@ -253,7 +339,14 @@ async fn stopping_in_the_wait_before_a_retry_ends_the_turn() {
     stage.interrupt(&thread).await;
     let story = stage.finish(&turn).await;
     assert_eq!(story.status(), "interrupted");
-    assert_eq!(story.names(), ["thread/statusChanged", "turn/completed"]);
+    // What was withdrawn for the attempt that did not come is there again.
+    let ends = [
+        "item/started",
+        "item/completed",
+        "thread/statusChanged",
+        "turn/completed",
+    ];
+    assert_eq!((story.names(), story.said()), (ends.to_vec(), vec!["I was"]));
     stage.complete(&thread, "Again").await;
     // What the person saw of the answer is part of the conversation.
     let texts = stage.requests(3)[2].input_texts();

@@ -13,11 +13,11 @@ use tempfile::TempDir;
 /// Far more than anything here takes, far less than for ever.
 const LIMIT: Duration = Duration::from_secs(30);
 
-pub(super) async fn within<T>(future: impl Future<Output = T>) -> T {
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(LIMIT, future).await.expect("it does not hang")
 }
 
-pub(super) async fn rehearse(script: Value) -> Running {
+pub(crate) async fn rehearse(script: Value) -> Running {
     let script = Script::from_json(&script).unwrap_or_else(|error| panic!("{error}"));
     Server::start(script, ([127, 0, 0, 1], 0).into())
         .await
@@ -25,25 +25,27 @@ pub(super) async fn rehearse(script: Value) -> Running {
 }
 
 /// How the server is set up.
-pub(super) struct Setting {
+pub(crate) struct Setting {
     /// Lines of `config.toml` before the first table.
-    pub(super) config: String,
+    pub(crate) config: String,
     /// Lines of the provider's table.
-    pub(super) provider: String,
+    pub(crate) provider: String,
     /// Further tables.
-    pub(super) tables: String,
-    pub(super) env: Vec<(String, String)>,
+    pub(crate) tables: String,
+    pub(crate) env: Vec<(String, String)>,
     /// See [`ServerOptions::launcher`].
-    pub(super) launcher: Vec<String>,
-    pub(super) caps: Value,
+    pub(crate) launcher: Vec<String>,
+    pub(crate) caps: Value,
     /// Files of the workspace.
-    pub(super) files: Vec<(String, String)>,
+    pub(crate) files: Vec<(String, String)>,
     /// A home folder that is there already.
-    pub(super) home: Option<PathBuf>,
+    pub(crate) home: Option<PathBuf>,
     /// A workspace that is there already.
-    pub(super) folder: Option<PathBuf>,
+    pub(crate) folder: Option<PathBuf>,
+    /// What the client names as its folders, if not the workspace.
+    pub(crate) roots: Option<Vec<PathBuf>>,
     /// Where the provider is, if not at the rehearsal server.
-    pub(super) base_url: Option<String>,
+    pub(crate) base_url: Option<String>,
 }
 
 impl Default for Setting {
@@ -58,13 +60,14 @@ impl Default for Setting {
             files: Vec::new(),
             home: None,
             folder: None,
+            roots: None,
             base_url: None,
         }
     }
 }
 
 /// A client with the plugin protocol that takes edits.
-pub(super) fn plugin() -> Value {
+pub(crate) fn plugin() -> Value {
     json!({
         "general": {"positionEncodings": ["utf-8"]},
         "workspace": {
@@ -75,21 +78,21 @@ pub(super) fn plugin() -> Value {
     })
 }
 
-pub(super) struct Stage {
-    pub(super) client: Client,
-    pub(super) model: Running,
+pub(crate) struct Stage {
+    pub(crate) client: Client,
+    pub(crate) model: Running,
     /// The workspace; canonical.
-    pub(super) dir: PathBuf,
-    pub(super) folder: Option<TempDir>,
+    pub(crate) dir: PathBuf,
+    pub(crate) folder: Option<TempDir>,
 }
 
 impl Stage {
-    pub(super) async fn new(script: Value) -> Self {
+    pub(crate) async fn new(script: Value) -> Self {
         Self::with(script, Setting::default()).await
     }
 
     /// With lines of `config.toml`.
-    pub(super) async fn configured(config: &str, script: Value) -> Self {
+    pub(crate) async fn configured(config: &str, script: Value) -> Self {
         let setting = Setting {
             config: config.to_owned(),
             ..Setting::default()
@@ -97,7 +100,7 @@ impl Stage {
         Self::with(script, setting).await
     }
 
-    pub(super) async fn with(script: Value, setting: Setting) -> Self {
+    pub(crate) async fn with(script: Value, setting: Setting) -> Self {
         let model = rehearse(script).await;
         let folder = setting.folder.is_none().then(|| {
             // Not in the temporary folder, which commands may write.
@@ -122,7 +125,7 @@ impl Stage {
         );
         let client = Client::start(ServerOptions {
             caps: Caps::Own(setting.caps),
-            roots: vec![dir.clone()],
+            roots: setting.roots.unwrap_or_else(|| vec![dir.clone()]),
             home: setting.home,
             config: Some(config),
             env: setting.env,
@@ -141,18 +144,18 @@ impl Stage {
     }
 
     /// Starts a thread; its first two events are read.
-    pub(super) async fn thread(&self) -> String {
+    pub(crate) async fn thread(&self) -> String {
         let started = self.start_thread(json!({})).await;
         started["thread"]["id"].as_str().expect("an id").to_owned()
     }
 
-    pub(super) async fn start_thread(&self, params: Value) -> Value {
+    pub(crate) async fn start_thread(&self, params: Value) -> Value {
         let started = self.client.call("countersign/thread/start", params).await;
         self.greeted(&started).await;
         started
     }
 
-    pub(super) async fn resume(&self, params: Value) -> Value {
+    pub(crate) async fn resume(&self, params: Value) -> Value {
         let resumed = self.client.call("countersign/thread/resume", params).await;
         self.greeted(&resumed).await;
         resumed
@@ -166,7 +169,7 @@ impl Stage {
     }
 
     /// The next notification, its name without the prefix.
-    pub(super) async fn next(&self) -> (String, Value) {
+    pub(crate) async fn next(&self) -> (String, Value) {
         let (method, params) = self.client.expect_any().await;
         let method = method
             .strip_prefix("countersign/")
@@ -175,43 +178,43 @@ impl Stage {
         (method, params)
     }
 
-    pub(super) async fn start_turn(&self, thread: &str, text: &str) -> String {
+    pub(crate) async fn start_turn(&self, thread: &str, text: &str) -> String {
         let params = json!({"threadId": thread, "input": [{"type": "text", "text": text}]});
         self.start_turn_with(params).await
     }
 
-    pub(super) async fn start_turn_with(&self, params: Value) -> String {
+    pub(crate) async fn start_turn_with(&self, params: Value) -> String {
         let started = self.client.call("countersign/turn/start", params).await;
         assert_eq!(started["steered"], false, "{started}");
         started["turn"]["id"].as_str().expect("an id").to_owned()
     }
 
     /// A whole turn.
-    pub(super) async fn run(&self, thread: &str, text: &str) -> Story {
+    pub(crate) async fn run(&self, thread: &str, text: &str) -> Story {
         let turn = self.start_turn(thread, text).await;
         self.finish(&turn).await
     }
 
     /// A turn that must complete.
-    pub(super) async fn complete(&self, thread: &str, text: &str) -> Story {
+    pub(crate) async fn complete(&self, thread: &str, text: &str) -> Story {
         let story = self.run(thread, text).await;
         assert_eq!(story.status(), "completed", "{story:#?}");
         story
     }
 
-    pub(super) async fn run_with(&self, params: Value) -> Story {
+    pub(crate) async fn run_with(&self, params: Value) -> Story {
         let turn = self.start_turn_with(params).await;
         self.finish(&turn).await
     }
 
     /// All that comes up to the turn's last event.
-    pub(super) async fn finish(&self, turn: &str) -> Story {
+    pub(crate) async fn finish(&self, turn: &str) -> Story {
         self.until(|method, params| method == "turn/completed" && params["turn"]["id"] == turn)
             .await
     }
 
     /// All that comes up to, and with, the first event that fits.
-    pub(super) async fn until(&self, fits: impl Fn(&str, &Value) -> bool) -> Story {
+    pub(crate) async fn until(&self, fits: impl Fn(&str, &Value) -> bool) -> Story {
         let mut story = Story::default();
         loop {
             let (method, params) = self.next().await;
@@ -224,12 +227,12 @@ impl Stage {
     }
 
     /// All up to the first event with this name.
-    pub(super) async fn until_event(&self, name: &str) -> Story {
+    pub(crate) async fn until_event(&self, name: &str) -> Story {
         self.until(|method, _| method == name).await
     }
 
     /// Reads on until a command has said something.
-    pub(super) async fn until_output(&self, text: &str) -> Story {
+    pub(crate) async fn until_output(&self, text: &str) -> Story {
         self.until(|method, params| {
             method == "item/commandExecution/outputDelta"
                 && params["delta"].as_str().is_some_and(|delta| delta.contains(text))
@@ -237,63 +240,63 @@ impl Stage {
         .await
     }
 
-    pub(super) async fn interrupt(&self, thread: &str) -> Value {
+    pub(crate) async fn interrupt(&self, thread: &str) -> Value {
         let params = json!({"threadId": thread});
         self.client.call("countersign/turn/interrupt", params).await
     }
 
-    pub(super) async fn steer(&self, thread: &str, turn: &str, text: &str) -> Answer {
+    pub(crate) async fn steer(&self, thread: &str, turn: &str, text: &str) -> Answer {
         let params = json!({"threadId": thread, "expectedTurnId": turn, "input": [{"type": "text", "text": text}]});
         self.client.request("countersign/turn/steer", params).await
     }
 
     /// How questions about commands are answered from now on.
-    pub(super) fn answers(&self, reply: Reply) {
+    pub(crate) fn answers(&self, reply: Reply) {
         self.client
             .on_request("countersign/approval/command", move |_| reply.clone());
     }
 
-    pub(super) async fn decide(&self, params: Value) -> Value {
+    pub(crate) async fn decide(&self, params: Value) -> Value {
         self.client.call("countersign/proposal/decide", params).await["proposal"].take()
     }
 
     /// The requests to the model, which must be so many.
-    pub(super) fn requests(&self, number: usize) -> Vec<Recorded> {
+    pub(crate) fn requests(&self, number: usize) -> Vec<Recorded> {
         let requests = self.model.requests();
         assert_eq!(requests.len(), number, "requests to the model");
         requests
     }
 
-    pub(super) async fn read(&self, thread: &str) -> Value {
+    pub(crate) async fn read(&self, thread: &str) -> Value {
         let params = json!({"threadId": thread, "includeTurns": true});
         self.client.call("countersign/thread/read", params).await["thread"].take()
     }
 
     /// The lines of a thread's rollout.
-    pub(super) fn rollout(&self, thread: &str) -> Vec<Value> {
+    pub(crate) fn rollout(&self, thread: &str) -> Vec<Value> {
         rollout(self.client.home(), thread)
     }
 
     /// Opens a document in the editor.
-    pub(super) fn open(&self, name: &str, text: &str) {
+    pub(crate) fn open(&self, name: &str, text: &str) {
         self.client.open(&self.dir.join(name), "text", 1, text);
     }
 
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
-    pub(super) fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         write(&self.dir.join(name), text);
     }
 
-    pub(super) fn text(&self, name: &str) -> String {
+    pub(crate) fn text(&self, name: &str) -> String {
         std::fs::read_to_string(self.dir.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
     /// Takes the edit that the server asks for, as an editor would: changes the documents (all open, by name), tells the
     /// server, and says that it is done.
-    pub(super) async fn take_edit(&self, documents: &mut BTreeMap<String, (i64, String)>) -> Value {
+    pub(crate) async fn take_edit(&self, documents: &mut BTreeMap<String, (i64, String)>) -> Value {
         let asked = self.client.expect_request("workspace/applyEdit").await;
         for change in asked.params["edit"]["documentChanges"].as_array().expect("changes") {
             let place = change["textDocument"]["uri"].as_str().expect("edits of documents only");
@@ -314,12 +317,12 @@ impl Stage {
     }
 
     /// Ends the server; the workspace stays as long as what is given back.
-    pub(super) fn end(mut self) -> Option<TempDir> {
+    pub(crate) fn end(mut self) -> Option<TempDir> {
         self.folder.take()
     }
 
     /// The processes that a thread has started and that still live.
-    pub(super) fn processes(thread: &str) -> Vec<String> {
+    pub(crate) fn processes(thread: &str) -> Vec<String> {
         let marker = format!("COUNTERSIGN_THREAD_ID={thread}");
         let found = std::fs::read_dir("/proc").expect("/proc").flatten();
         found
@@ -334,7 +337,7 @@ impl Stage {
     }
 
     /// Waits until none of them is left.
-    pub(super) async fn no_process_left(thread: &str) {
+    pub(crate) async fn no_process_left(thread: &str) {
         eventually("the thread's processes are gone", || Self::processes(thread).is_empty()).await;
     }
 }
@@ -349,7 +352,7 @@ impl Drop for Stage {
 }
 
 /// Waits for what nobody announces.
-pub(super) async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + LIMIT;
     while !is_so() {
         assert!(Instant::now() < deadline, "waited in vain until {what}");
@@ -357,13 +360,13 @@ pub(super) async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-pub(super) fn write(path: &Path, text: &str) {
+pub(crate) fn write(path: &Path, text: &str) {
     std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
     std::fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }
 
 /// The lines of a thread's rollout below a home folder.
-pub(super) fn rollout(home: &Path, thread: &str) -> Vec<Value> {
+pub(crate) fn rollout(home: &Path, thread: &str) -> Vec<Value> {
     let path = rollout_path(home, thread).unwrap_or_else(|| panic!("no rollout of {thread}"));
     let text = std::fs::read_to_string(path).expect("a rollout");
     text.lines()
@@ -371,7 +374,7 @@ pub(super) fn rollout(home: &Path, thread: &str) -> Vec<Value> {
         .collect()
 }
 
-pub(super) fn rollout_path(home: &Path, thread: &str) -> Option<PathBuf> {
+pub(crate) fn rollout_path(home: &Path, thread: &str) -> Option<PathBuf> {
     let mut folders = vec![home.join("sessions")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -411,104 +414,112 @@ fn edited(text: &str, edits: &[Value]) -> String {
 
 /// What has happened, in order.
 #[derive(Debug, Default)]
-pub(super) struct Story {
-    pub(super) events: Vec<(String, Value)>,
+pub(crate) struct Story {
+    pub(crate) events: Vec<(String, Value)>,
 }
 
 impl Story {
     /// The events' names.
-    pub(super) fn names(&self) -> Vec<&str> {
+    pub(crate) fn names(&self) -> Vec<&str> {
         self.events.iter().map(|(name, _)| &name[..]).collect()
     }
 
-    pub(super) fn all(&self, name: &str) -> Vec<&Value> {
+    pub(crate) fn all(&self, name: &str) -> Vec<&Value> {
         let named = self.events.iter().filter(|(seen, _)| seen == name);
         named.map(|(_, params)| params).collect()
     }
 
     /// The only event of this name.
-    pub(super) fn one(&self, name: &str) -> &Value {
+    pub(crate) fn one(&self, name: &str) -> &Value {
         let found = self.all(name);
         assert_eq!(found.len(), 1, "{name} in {:#?}", self.names());
         found[0]
     }
 
-    pub(super) fn count(&self, name: &str) -> usize {
+    pub(crate) fn count(&self, name: &str) -> usize {
         self.all(name).len()
     }
 
     /// Where the first event of this name stands.
-    pub(super) fn at(&self, fits: impl Fn(&str, &Value) -> bool) -> usize {
+    pub(crate) fn at(&self, fits: impl Fn(&str, &Value) -> bool) -> usize {
         self.events
             .iter()
             .position(|(name, params)| fits(name, params))
             .unwrap_or_else(|| panic!("no such event in {:#?}", self.events))
     }
 
-    /// The finished items of a type, in order.
-    pub(super) fn items(&self, kind: &str) -> Vec<&Value> {
+    /// The finished items of a type, in order, that are part of the turn.
+    pub(crate) fn items(&self, kind: &str) -> Vec<&Value> {
         let completed = self.all("item/completed").into_iter();
         completed
+            .filter(|params| params["withdrawn"] != true)
             .map(|params| &params["item"])
             .filter(|item| item["type"] == kind)
             .collect()
     }
 
     /// The only finished item of this type.
-    pub(super) fn item(&self, kind: &str) -> &Value {
+    pub(crate) fn item(&self, kind: &str) -> &Value {
         let found = self.items(kind);
         assert_eq!(found.len(), 1, "{kind} in {:#?}", self.events);
         found[0]
     }
 
     /// Types of the finished items.
-    pub(super) fn kinds(&self) -> Vec<&str> {
+    pub(crate) fn kinds(&self) -> Vec<&str> {
         let completed = self.all("item/completed").into_iter();
         completed.filter_map(|params| params["item"]["type"].as_str()).collect()
     }
 
     /// The last event.
-    pub(super) fn last(&self) -> &Value {
+    pub(crate) fn last(&self) -> &Value {
         &self.events.last().expect("an event").1
     }
 
-    pub(super) fn status(&self) -> &str {
+    pub(crate) fn status(&self) -> &str {
         self.one("turn/completed")["turn"]["status"].as_str().expect("a status")
     }
 
-    pub(super) fn error_kind(&self) -> &str {
+    pub(crate) fn error_kind(&self) -> &str {
         self.one("turn/completed")["turn"]["error"]["kind"]
             .as_str()
             .unwrap_or_default()
     }
 
+    /// The texts of the messages that were withdrawn.
+    pub(crate) fn withdrawn(&self) -> Vec<&str> {
+        let completed = self.all("item/completed").into_iter();
+        let withdrawn = completed.filter(|params| params["withdrawn"] == true);
+        withdrawn.filter_map(|params| params["item"]["text"].as_str()).collect()
+    }
+
     /// The texts of the agent's messages.
-    pub(super) fn said(&self) -> Vec<&str> {
+    pub(crate) fn said(&self) -> Vec<&str> {
         let texts = self.items("agentMessage").into_iter();
         texts.filter_map(|item| item["text"].as_str()).collect()
     }
 }
 
 /// A call of the shell with an argument list.
-pub(super) fn shell(id: &str, argv: &[&str]) -> Value {
+pub(crate) fn shell(id: &str, argv: &[&str]) -> Value {
     json!({"call": {"tool": "shell", "arguments": {"command": argv}, "id": id}})
 }
 
 /// A call of the shell with a script.
-pub(super) fn bash(id: &str, script: &str) -> Value {
+pub(crate) fn bash(id: &str, script: &str) -> Value {
     shell(id, &["bash", "-c", script])
 }
 
-pub(super) fn apply_patch(id: &str, patch: &str) -> Value {
+pub(crate) fn apply_patch(id: &str, patch: &str) -> Value {
     json!({"call": {"tool": "apply_patch", "arguments": {"input": patch}, "id": id}})
 }
 
-pub(super) fn say(text: &str) -> Value {
+pub(crate) fn say(text: &str) -> Value {
     json!({ "say": text })
 }
 
 /// The output of a command, as the model gets it: text and exit code.
-pub(super) fn command_output(request: &Recorded, id: &str) -> (String, Option<i64>) {
+pub(crate) fn command_output(request: &Recorded, id: &str) -> (String, Option<i64>) {
     let text = request.output(id).unwrap_or_else(|| panic!("no output of {id}"));
     let output: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
     (

@@ -616,3 +616,44 @@ async fn threads_of_the_reference_system_are_continued_in_a_copy() {
     );
     assert_eq!(list(&stage, json!({})).await, [copy]);
 }
+
+/// A thread whose first line, the description, is lost: what is left of it is listed, read, and continued in a copy.
+#[tokio::test]
+async fn a_thread_without_its_description_is_listed_read_and_continued() {
+    let home = tempfile::tempdir().expect("a folder");
+    let home = home.path().join("home");
+    let setting = |folder: Option<PathBuf>| super::stage::Setting {
+        home: Some(home.clone()),
+        folder,
+        ..Default::default()
+    };
+    let stage = Stage::with(json!([[say("One.")]]), setting(None)).await;
+    let thread = stage.thread().await;
+    stage.complete(&thread, "First words").await;
+    let folder = stage.end();
+    let dir = folder.as_ref().expect("a workspace").path().join("work");
+    let dir = dir.canonicalize().expect("a path");
+    let stage = Stage::with(json!([[say("Two.")]]), setting(Some(dir))).await;
+    let path = rollout_path(&home, &thread).expect("a file");
+    let text = std::fs::read_to_string(&path).expect("a file");
+    for first in ["", "{\"timestamp\": \"2025-10-01T10:0\n"] {
+        let (_, rest) = text.split_once('\n').expect("lines");
+        std::fs::write(&path, format!("{first}{rest}")).expect("a file");
+        let listed = stage.client.call("countersign/thread/list", json!({})).await;
+        let [found] = &listed["data"].as_array().expect("a page")[..] else {
+            panic!("{listed:#}");
+        };
+        assert_eq!(
+            (&found["id"], &found["preview"]),
+            (&json!(thread), &json!("First words")),
+            "{found:#}"
+        );
+        assert_eq!(found["cwd"], json!(stage.dir), "as its turn says");
+        assert_eq!(words(&stage.read(&thread).await), ["First words"]);
+    }
+    let resumed = stage.resume(json!({"threadId": thread})).await;
+    let copy = resumed["thread"]["id"].as_str().expect("an id").to_owned();
+    assert_eq!(resumed["thread"]["forkedFromId"], json!(thread));
+    stage.complete(&copy, "Second words").await;
+    assert_eq!(words(&stage.read(&copy).await), ["First words", "Second words"]);
+}

@@ -1,5 +1,7 @@
 //! Taking turns back: what patches and sandboxed commands did to a workspace, without losing what came since.
 
+mod others;
+
 use super::stage::{Setting, Stage, Story, apply_patch, bash, eventually, rollout, say};
 use crate::support::client::Reply;
 use crate::support::git::git;
@@ -651,7 +653,7 @@ async fn commands_that_only_read_and_turns_of_words_cost_no_snapshot() {
     let undo = stage.undo(json!({"threadId": thread})).await;
     assert_eq!(undo.status(), "failed");
     let message = undo.item("undo")["message"].as_str().expect("words").to_owned();
-    assert!(message.contains("nothing to take back"), "{message}");
+    assert!(message.contains("nothing to undo"), "{message}");
 }
 
 /// Shows S-261, S-271.
@@ -685,4 +687,189 @@ async fn modes_that_a_patch_gave_are_in_the_diff_and_taken_back() {
     }
     stage.undo_last(&thread).await;
     assert_same(&before, &tree(&stage.dir));
+}
+
+/// What is no text, one of each: its name, and what is there.
+fn write_entries(dir: &Path) {
+    let entries: [(&str, &[u8], u32); 7] = [
+        ("logo.png", b"\x89PNG\r\n\x1a\n\0\0\xff", 0o600),
+        ("latin.txt", b"caf\xe9\n", 0o644),
+        ("nul.dat", b"ab\0cd\n", 0o755),
+        ("move.bin", b"\xfe\0\xff", 0o640),
+        ("latin-move.txt", b"na\xefve\n", 0o644),
+        ("real.txt", b"real\n", 0o644),
+        ("folder/inner.txt", b"inner\n", 0o644),
+    ];
+    std::fs::create_dir(dir.join("folder")).expect("a folder");
+    for (name, bytes, mode) in entries {
+        std::fs::write(dir.join(name), bytes).expect("a file");
+        std::fs::set_permissions(dir.join(name), std::fs::Permissions::from_mode(mode)).expect("a mode");
+    }
+    std::fs::write(dir.parent().expect("above").join("outside.txt"), "outside\n").expect("a file");
+    for (name, target) in ENTRY_LINKS {
+        symlink(target, dir.join(name)).expect("a link");
+    }
+    std::fs::hard_link(dir.join("logo.png"), dir.join("second-name.png")).expect("a link");
+}
+
+const ENTRY_LINKS: [(&str, &str); 6] = [
+    ("link", "real.txt"),
+    ("link-out", "../outside.txt"),
+    ("link-folder", "folder"),
+    ("link-nowhere", "nowhere"),
+    ("link-moved", "real.txt"),
+    ("link-folder-moved", "folder"),
+];
+
+/// Deleting and renaming act on the entry, whatever it is; what links lead to is left alone; all of it comes back byte for
+/// byte, in the same server or in a later one, also where the target of a link is open in the editor.
+#[tokio::test]
+async fn entries_that_are_no_text_are_deleted_and_moved_as_they_are_and_come_back() {
+    let gone = [
+        "logo.png",
+        "latin.txt",
+        "nul.dat",
+        "link",
+        "link-out",
+        "link-folder",
+        "link-nowhere",
+    ];
+    let moved = [
+        ("move.bin", "deep/er/moved.bin"),
+        ("latin-move.txt", "latin moved.txt"),
+        ("link-moved", "deep/link"),
+        ("link-folder-moved", "link-elsewhere"),
+    ];
+    let gone_lines = gone.iter().map(|name| format!("*** Delete File: {name}"));
+    let moved_lines = moved
+        .iter()
+        .map(|(from, to)| format!("*** Update File: {from}\n*** Move to: {to}"));
+    let body: Vec<String> = gone_lines.chain(moved_lines).collect();
+    let script = json!([
+        [apply_patch("c1", &patch(&body.join("\n")))],
+        [say("done")],
+        [say("more")]
+    ]);
+    let stage = Stage::with(script, setting()).await;
+    write_entries(&stage.dir);
+    stage.open("real.txt", "real\n");
+    let before = tree(&stage.dir);
+    let thread = stage.thread().await;
+    let story = stage.complete(&thread, "Tidy up").await;
+    let change = story.item("fileChange");
+    assert_eq!(change["status"], "completed", "{change:#}");
+    let after = tree(&stage.dir);
+    for name in gone {
+        assert!(!after.contains_key(&stage.path(name)), "{name}");
+    }
+    for (from, to) in moved {
+        assert_eq!(after.get(&stage.path(to)), before.get(&stage.path(from)), "{from}");
+        assert!(!after.contains_key(&stage.path(from)), "{from}");
+    }
+    for name in ["real.txt", "folder/inner.txt", "second-name.png"] {
+        assert_eq!(after.get(&stage.path(name)), before.get(&stage.path(name)), "{name}");
+    }
+    assert_eq!(stage.text("../outside.txt"), "outside\n");
+    // What is shown says what it was.
+    let diffs = change["changes"].as_array().expect("changes").iter();
+    let diffs: Vec<&str> = diffs.filter_map(|change| change["diff"].as_str()).collect();
+    assert!(
+        diffs
+            .iter()
+            .any(|diff| diff.contains("Binary files a/logo.png and /dev/null differ")),
+        "{diffs:#?}"
+    );
+    assert!(
+        diffs
+            .iter()
+            .any(|diff| diff.contains("deleted file mode 120000") && diff.contains("-../outside.txt")),
+        "{diffs:#?}"
+    );
+    assert!(
+        diffs.iter().any(|diff| diff.contains("rename from move.bin")),
+        "{diffs:#?}"
+    );
+    let undo = stage.undo_last(&thread).await;
+    assert_same(&before, &tree(&stage.dir));
+    let (_, files) = outcome(&stage, &undo);
+    assert!(files.values().all(|result| result == "restored"), "{files:#?}");
+}
+
+/// The person sees what it is that goes, and text is not changed through a link.
+#[tokio::test]
+async fn what_no_hunk_shows_is_said_and_links_are_not_written_through() {
+    let delete = patch("*** Delete File: logo.png\n*** Delete File: link-out");
+    let script = json!([
+        [
+            apply_patch("c1", &update("link", "real", "changed")),
+            apply_patch("c2", &patch("*** Add File: link\n+x")),
+            apply_patch(
+                "c3",
+                &patch("*** Update File: real.txt\n*** Move to: link-nowhere\n@@\n-real\n+x")
+            ),
+            apply_patch("c4", &patch("*** Update File: move.bin\n*** Move to: link")),
+            apply_patch("c5", &patch("*** Delete File: pipe")),
+            apply_patch("c6", &delete),
+        ],
+        [say("done")],
+    ]);
+    let stage = Stage::with(script, Setting::default()).await;
+    write_entries(&stage.dir);
+    let made = std::process::Command::new("mkfifo").arg(stage.path("pipe")).status();
+    assert!(made.expect("mkfifo").success());
+    stage.open("real.txt", "real\n");
+    let before = tree_of_entries(&stage);
+    let thread = stage.thread().await;
+    let turn = stage.start_turn(&thread, "Go").await;
+    let created = stage.until_event("proposal/created").await;
+    let proposal = created.last()["proposal"].clone();
+    let reason = proposal["reason"].as_str().expect("a reason");
+    for part in [
+        "logo.png is a file of 11 bytes that is no UTF-8 text but binary",
+        "link-out is a symbolic link to ../outside.txt: the link itself is deleted",
+    ] {
+        assert!(reason.contains(part), "{part}: {reason}");
+    }
+    // A link that is turned elsewhere meanwhile is another one.
+    std::fs::remove_file(stage.path("link-out")).expect("a link");
+    symlink("real.txt", stage.path("link-out")).expect("a link");
+    stage
+        .decide(json!({"proposalId": proposal["id"], "decision": "accept"}))
+        .await;
+    stage.finish(&turn).await;
+    let request = &stage.requests(2)[1];
+    for (id, part) in [
+        ("c1", "text is not changed through a link"),
+        ("c1", "a patch that deletes or moves"),
+        ("c2", "text is not changed through a link"),
+        ("c3", "a symbolic link to nowhere is there already"),
+        ("c4", "a symbolic link to real.txt is there already"),
+        ("c5", "a device, a pipe or a socket"),
+        ("c6", "a symbolic link to real.txt is there now"),
+    ] {
+        let output = request.output(id).expect("an output");
+        assert!(output.contains(part), "{id}: {part}: {output}");
+    }
+    assert!(!stage.path("logo.png").exists());
+    let mut after = tree_of_entries(&stage);
+    after.insert("logo.png".into(), before["logo.png"].clone());
+    after.insert("link-out".into(), before["link-out"].clone());
+    assert_eq!(after, before);
+    assert_eq!(stage.text("../outside.txt"), "outside\n");
+}
+
+/// What is right in the folder but the pipe, which nobody opens.
+fn tree_of_entries(stage: &Stage) -> BTreeMap<String, Vec<u8>> {
+    let names = std::fs::read_dir(&stage.dir).expect("a folder").flatten();
+    let files = names.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_symlink()));
+    files
+        .map(|entry| {
+            let path = entry.path();
+            let content = match std::fs::read_link(&path) {
+                Ok(target) => target.into_os_string().into_encoded_bytes(),
+                Err(_) => std::fs::read(&path).expect("a file"),
+            };
+            (entry.file_name().to_string_lossy().into_owned(), content)
+        })
+        .collect()
 }

@@ -56,6 +56,29 @@ async fn what_is_configured_counts_from_the_next_message_on() {
     assert!(text.contains("mark-first") && text.contains("mark-second"), "{text}");
 }
 
+/// The same of what is no message.
+#[tokio::test]
+async fn what_is_configured_counts_for_a_command_of_the_chat() {
+    let script = json!([[{ "say": "One." }], [{ "say": "In short." }]]);
+    let setting = Setting {
+        files: vec![(NAME, String::new())],
+        config: "compact_prompt = \"Sum up in prose.\"\n".to_owned(),
+        ..Setting::default()
+    };
+    let room = Room::with(setting, script).await;
+    room.send("Go").await;
+    room.sees("One.").await;
+    room.rests().await;
+    let path = room.work.client.home().join("config.toml");
+    let text = std::fs::read_to_string(&path).expect("a configuration");
+    std::fs::write(&path, text.replace("in prose", "in verse")).expect("a configuration");
+    room.send("/compact").await;
+    room.sees("summed up to make room").await;
+    room.rests().await;
+    let asked = room.work.model.requests().pop().expect("a request").body.to_string();
+    assert!(asked.contains("Sum up in verse."), "{asked}");
+}
+
 /// Headers that are none, by table: nothing is lost, nothing panics, and the message is answered.
 #[tokio::test]
 async fn a_damaged_header_keeps_nobody_from_talking() {
@@ -74,6 +97,14 @@ async fn a_damaged_header_keeps_nobody_from_talking() {
         let room = Room::start(HELIX, text, json!([[{ "say": "Hello." }]])).await;
         room.work.client.ignore("window/showMessage");
         room.send("Hi").await;
+        if ["\nmode: agent", "\nthread: .."]
+            .iter()
+            .any(|field| text.contains(field))
+            && !text.starts_with("----")
+        {
+            let question = room.work.question().await;
+            room.work.press(&question, "Send, without its header");
+        }
         room.sees("Hello.").await;
         room.rests().await;
         let now = room.text();

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub(super) const NAME: &str = "talk.countersign.md";
+pub(crate) const NAME: &str = "talk.countersign.md";
 
-pub(super) struct Room {
-    pub(super) work: Work,
+pub(crate) struct Room {
+    pub(crate) work: Work,
 }
 
 impl Room {
-    pub(super) async fn start(editor: &'static str, text: &str, script: Value) -> Self {
+    pub(crate) async fn start(editor: &'static str, text: &str, script: Value) -> Self {
         Self::with(
             Setting {
                 editor,
@@ -27,39 +27,39 @@ impl Room {
         .await
     }
 
-    pub(super) async fn with(setting: Setting, script: Value) -> Self {
+    pub(crate) async fn with(setting: Setting, script: Value) -> Self {
         let work = Work::with(setting, script).await;
         work.client.ignore("workspace/codeLens/refresh");
         work.open(NAME);
         Self { work }
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.work.buffer(NAME)
     }
 
-    pub(super) fn uri(&self) -> String {
+    pub(crate) fn uri(&self) -> String {
         uri::from_path(&self.work.path(NAME))
     }
 
     /// The person types at the end of the document.
-    pub(super) fn write(&self, words: &str) {
+    pub(crate) fn write(&self, words: &str) {
         let end = self.text().len();
         self.work.editor.type_in(&self.work.path(NAME), end, words);
     }
 
-    pub(super) async fn command(&self, name: &str, argument: Value) {
+    pub(crate) async fn command(&self, name: &str, argument: Value) {
         let params = json!({ "command": name, "arguments": [argument] });
         self.work.client.call("workspace/executeCommand", params).await;
     }
 
-    pub(super) async fn send(&self, words: &str) {
+    pub(crate) async fn send(&self, words: &str) {
         self.write(words);
         self.command("countersign.chatSend", json!({ "uri": self.uri() })).await;
     }
 
     /// The document, once it is as wanted.
-    pub(super) async fn until(&self, what: &str, fits: impl Fn(&str) -> bool) -> String {
+    pub(crate) async fn until(&self, what: &str, fits: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let text = self.text();
@@ -74,11 +74,11 @@ impl Room {
         }
     }
 
-    pub(super) async fn sees(&self, part: &str) -> String {
+    pub(crate) async fn sees(&self, part: &str) -> String {
         self.until(part, |text| text.contains(part)).await
     }
 
-    pub(super) async fn titles(&self) -> Vec<String> {
+    pub(crate) async fn titles(&self) -> Vec<String> {
         let actions = self.work.actions(NAME, (0, 0), json!({ "diagnostics": [] })).await;
         actions
             .iter()
@@ -87,7 +87,7 @@ impl Room {
     }
 
     /// Chooses the code action whose title begins so, once it is offered.
-    pub(super) async fn choose(&self, title: &str) {
+    pub(crate) async fn choose(&self, title: &str) {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let actions = self.work.actions(NAME, (0, 0), json!({ "diagnostics": [] })).await;
@@ -101,7 +101,7 @@ impl Room {
     }
 
     /// Waits until no turn runs.
-    pub(super) async fn rests(&self) {
+    pub(crate) async fn rests(&self) {
         let deadline = Instant::now() + PATIENCE;
         while self.titles().await.iter().any(|title| title == "Agent: Stop") {
             assert!(Instant::now() < deadline, "the turn does not end:\n{}", self.text());
@@ -112,7 +112,7 @@ impl Room {
 
 impl Room {
     /// What the server asked to be shown, once it is so much.
-    pub(super) async fn shown(&self, count: usize) -> Vec<std::path::PathBuf> {
+    pub(crate) async fn shown(&self, count: usize) -> Vec<std::path::PathBuf> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let shown = self.work.editor.shown();
@@ -125,7 +125,7 @@ impl Room {
     }
 
     /// Another document, once it holds a text.
-    pub(super) async fn until_in(&self, path: &std::path::Path, part: &str) -> String {
+    pub(crate) async fn until_in(&self, path: &std::path::Path, part: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let text = self.work.editor.text(path).expect("an open document");

@@ -110,6 +110,26 @@ fn each_value_is_shown_with_its_layer_and_line() {
     );
 }
 
+/// What a project writes into its file puts no line of its own, and nothing that hides, among what is shown.
+#[test]
+fn what_a_project_says_is_shown_as_what_it_is() {
+    let machine = Machine::new();
+    let name = r##"x\u001b[31m\n# fine\nsandbox_mode = \"read-only\"  # /home/config.toml\n#\u202e"##;
+    let text = format!(
+        "model = \"gpt\\u202eevil\\u200b\"\npersonality = \"{name}\"\n\"{name}\" = 1\n[edits]\n\"{name}\" = 1\n"
+    );
+    machine.write("project/.countersign/config.toml", &text);
+    for words in [&["show", "--origin"][..], &["show"]] {
+        let output = machine.run(words);
+        let said = String::from_utf8(output.stdout).expect("text");
+        assert!(!said.contains(['\u{1b}', '\u{202e}', '\u{200b}']), "{said}");
+        assert!(said.contains("model = \"gpt<U+202E>evil<U+200B>\""), "{said}");
+        assert_eq!(said.matches("is not a known key").count(), 2, "{said}");
+        let is_theirs = |line: &str| line.starts_with("# fine") || line.starts_with("sandbox_mode = \"read-only\"");
+        assert!(!said.lines().any(is_theirs), "{said}");
+    }
+}
+
 #[test]
 fn another_home_is_brought_along_and_nothing_is_written_over() {
     let machine = Machine::new();

@@ -2,6 +2,7 @@
 
 use super::{Place, told};
 use countersign::config::Config;
+use countersign::config::bounds::Memory;
 use countersign::config::environment::Inherit;
 use countersign::config::login::{CredentialStore, ForcedMethod};
 use countersign::config::provider::WireApi;
@@ -259,6 +260,10 @@ fn each_named_setting_is_read() {
         ("chatgpt_base_url = 'https://b.example/'", |config| {
             config.login.base_url == "https://b.example"
         }),
+        ("limits = { memory = '1 GiB' }", |config| {
+            config.bounds.memory == Memory::Bytes(1 << 30)
+        }),
+        ("limits = { processes = 99 }", |config| config.bounds.processes == 99),
         ("disable_response_storage = false", |config| config.stores_answers),
         ("active_profile = 'p'\n[profiles.p]\nmodel = 'of p'", |config| {
             config.model.as_deref() == Some("of p")

@@ -1,6 +1,7 @@
 //! Layers and which of them wins.
 
 use super::{Place, told};
+use countersign::config::bounds::{Bounds, Memory};
 use countersign::config::environment::Inherit;
 use countersign::config::{self, ConfigError};
 use countersign::protocol::settings::{ApprovalPolicy, EditApproval, SandboxMode, SandboxPolicy};
@@ -141,7 +142,15 @@ fn a_request_with_settings_that_do_not_fit_is_refused() {
             json!({ "sandbox_workspace_write.writable_roots": [1] }),
             "list of texts",
         ),
-        (json!({ "model_providers.x.base_url": "ftp://x" }), "http://"),
+        (
+            json!({ "model_providers.x.base_url": "http://x/" }),
+            "A request cannot set `model_providers.x`",
+        ),
+        (
+            json!({ "mcp_servers": { "x": { "command": "y" } } }),
+            "A request cannot set `mcp_servers.x`",
+        ),
+        (json!({ "notify": ["x"] }), "A request cannot set `notify`"),
     ];
     for (overrides, words) in rows {
         let error = Place::new().request(overrides.clone()).error().to_string();
@@ -190,5 +199,80 @@ fn the_home_folder_follows_the_environment() {
     ];
     for (pairs, expected) in rows {
         assert_eq!(config::home(&env(pairs)).as_deref(), expected.map(Path::new));
+    }
+}
+
+/// Shows that a project may lower what commands may take, and not raise it.
+#[test]
+fn a_project_lowers_the_bounds_of_commands_only() {
+    let bounds = |memory: Memory, processes: u64| Bounds { memory, processes };
+    let person = "[limits]\nmemory = '1 GiB'\nprocesses = 500\n";
+    for (own, project, expected, complaints) in [
+        ("", "", bounds(Memory::Share(50), 2048), 0),
+        (person, "", bounds(Memory::Bytes(1 << 30), 500), 0),
+        (
+            person,
+            "[limits]\nmemory = '100 MiB'",
+            bounds(Memory::Bytes(100 << 20), 500),
+            0,
+        ),
+        (
+            person,
+            "[limits]\nprocesses = 20",
+            bounds(Memory::Bytes(1 << 30), 20),
+            0,
+        ),
+        (
+            person,
+            "[limits]\nmemory = '2 GiB'\nprocesses = 20",
+            bounds(Memory::Bytes(1 << 30), 20),
+            1,
+        ),
+        (
+            person,
+            "[limits]\nmemory = 2000000000",
+            bounds(Memory::Bytes(1 << 30), 500),
+            1,
+        ),
+        (
+            person,
+            "[limits]\nmemory = '100%'",
+            bounds(Memory::Bytes(1 << 30), 500),
+            1,
+        ),
+        (
+            person,
+            "[limits]\nprocesses = 501",
+            bounds(Memory::Bytes(1 << 30), 500),
+            1,
+        ),
+        (
+            "",
+            "[limits]\nmemory = '51%'\nprocesses = 3000",
+            bounds(Memory::Share(50), 2048),
+            2,
+        ),
+        ("", "[limits]\nmemory = '49%'", bounds(Memory::Share(49), 2048), 0),
+        // What means nothing counts for nothing.
+        (
+            person,
+            "[limits]\nmemory = 'all'",
+            bounds(Memory::Bytes(1 << 30), 500),
+            1,
+        ),
+        ("[limits]\nmemory = 5\n", "", bounds(Memory::Share(50), 2048), 1),
+        (
+            "[limits]\nmemory = '0%'\nprocesses = -1\n",
+            "",
+            bounds(Memory::Share(50), 2048),
+            2,
+        ),
+        // Nothing could be run with fewer.
+        ("[limits]\nprocesses = 0\n", "", bounds(Memory::Share(50), 8), 0),
+    ] {
+        let place = Place::new().user(own).project(".countersign/config.toml", project);
+        let loaded = place.load();
+        assert_eq!(loaded.config.bounds, expected, "{own} {project}");
+        assert_eq!(told(&loaded).len(), complaints, "{own} {project}: {:?}", told(&loaded));
     }
 }

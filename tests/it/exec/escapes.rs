@@ -229,8 +229,11 @@ fn a_protected_entry_that_slips_by_is_taken_away_afterwards() {
         let output = place.shell(&[], "echo 'gitdir: evil' > .git; echo done");
         assert!(output.status.success(), "{}", words(&output));
         assert!(fs::symlink_metadata(place.work.join(".git")).is_err());
-        // It is not lost, and the person is told where it is.
-        let place = super::place::set_aside(&output).expect("told where it is");
+        // Refused, or not lost: the person is told where it is.
+        let Some(place) = super::place::set_aside(&output) else {
+            assert!(words(&output).contains("Read-only file system"), "{}", words(&output));
+            continue;
+        };
         assert_eq!(fs::read_to_string(&place).expect("kept"), "gitdir: evil\n");
         fs::remove_dir_all(place.parent().expect("a folder of its own")).expect("clean up");
     }
@@ -247,11 +250,11 @@ fn what_is_taken_away_is_never_something_outside() {
             ("a link in its place", "mv ../inner ../gone && ln -s $OUT ../inner"),
             (
                 "moved away with one",
-                "mv ../inner ../gone && ln -s $OUT ../inner && echo x > ../gone/.codex",
+                "mv ../inner ../gone && ln -s $OUT ../inner; echo x > ../gone/.codex; true",
             ),
             (
                 "another folder",
-                "mv ../inner ../gone && mkdir ../inner && mkdir ../inner/.codex ../inner/.git",
+                "mv ../inner ../gone && mkdir ../inner; mkdir ../inner/.codex ../inner/.git; true",
             ),
         ] {
             for folder in ["inner", "gone"] {
@@ -544,7 +547,8 @@ fn the_kernel_is_out_of_reach() {
         ("bpf", syscall("syscall(321, 0, b, 72)"), old, false),
         ("perf_event_open", syscall("syscall(298, b, 0, -1, -1, 0)"), old, false),
         ("io_uring", syscall("syscall(425, 8, b)"), true, true),
-        ("process_vm_writev", syscall("syscall(311, os.getppid(), b, 0, b, 0, 0)"), old, true),
+        // The seventh argument lies on the stack, where an `int` leaves the upper half as it was.
+        ("process_vm_writev", syscall("syscall(311, os.getppid(), b, 0, b, 0, ctypes.c_long(0))"), old, true),
         ("open_by_handle_at", syscall("syscall(304, -100, b, 0)"), old, false),
         ("kexec_load", syscall("syscall(246, 0, 0, 0, 0)"), old, false),
         ("init_module", syscall("syscall(175, b, 0, b)"), old, false),

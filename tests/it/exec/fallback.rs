@@ -24,7 +24,7 @@ fn without_namespaces(place: &Place, arguments: &[&str]) -> Command {
     command
 }
 
-pub(super) fn plain_command(place: &Place, options: &[&str], argv: &[&str]) -> Command {
+pub(crate) fn plain_command(place: &Place, options: &[&str], argv: &[&str]) -> Command {
     let arguments: Vec<&str> = ["sandbox"]
         .iter()
         .chain(options)
@@ -160,6 +160,60 @@ fn nothing_survives_without_namespaces_either() {
             assert!(output.status.success(), "{kind}: {}", words(&output));
             assert!(!runs_with(&mark), "{user:?} {kind}: something survived");
         }
+    }
+}
+
+/// The program in the sandbox, where it is started so.
+fn started(place: &Place, by: &[&str], script: &str) -> Output {
+    let mut command = Command::new(by[0]);
+    command.args(&by[1..]).arg(&place.program);
+    command.args(["sandbox", "--", "sh", "-c", script]);
+    place.dress(&mut command);
+    command.output().expect("unshare")
+}
+
+/// Where parts of `/proc` are covered, as in containers, there may be no fresh one: by the old one the keeper would look at
+/// other processes than those that ask.
+#[test]
+fn where_there_is_no_fresh_proc_there_are_no_namespaces() {
+    if !has("unshare") {
+        return;
+    }
+    let covered = [
+        "unshare",
+        "-Urm",
+        "sh",
+        "-c",
+        "mount --bind /dev/null /proc/version && exec unshare -Urm \"$@\"",
+        "sh",
+    ];
+    for user in users() {
+        let place = Place::new(user);
+        let script = "echo x > legit || exit 1; for round in 1 2 3 4; do (echo evil > .envrc); done; test ! -e .envrc";
+        let output = started(&place, &covered, script);
+        let words = words(&output);
+        assert!(output.status.success(), "{user:?}: {words}");
+        assert!(words.contains("weaker than it could be"), "{user:?}: {words}");
+    }
+}
+
+/// Nor does anything stand where `/proc` shows others and there are no namespaces.
+#[test]
+fn where_proc_shows_others_nothing_runs() {
+    if !(has("unshare") && has("setpriv")) {
+        return;
+    }
+    let foreign = [&["unshare", "-p", "-f"][..], &NO_NAMESPACES[1..]].concat();
+    for user in users() {
+        let place = Place::new(user);
+        let output = started(&place, &foreign, "touch ran");
+        let words = words(&output);
+        assert_eq!(output.status.code(), Some(125), "{user:?}: {words}");
+        assert!(
+            words.contains("/proc shows the processes of another"),
+            "{user:?}: {words}"
+        );
+        assert!(!place.work.join("ran").exists(), "{user:?}: {words}");
     }
 }
 

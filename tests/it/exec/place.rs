@@ -29,6 +29,19 @@ pub(crate) fn users() -> Vec<User> {
     }
 }
 
+/// In Python, for a network of one's own: an address that is answered here and is none of the machine's, which asks from another.
+pub(crate) const ELSEWHERE: &str = "
+import socket, struct
+def elsewhere(address):
+    route = struct.pack('8BI', 2, 32, 0, 0, 255, 3, 254, 2, 0)
+    for kind, value in ((1, socket.inet_aton(address)), (4, struct.pack('i', socket.if_nametoindex('lo'))), (7, socket.inet_aton('127.0.0.1'))):
+        route += struct.pack('HH', 8, kind) + value
+    routes = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+    routes.send(struct.pack('IHHII', 16 + len(route), 24, 0x405, 1, 0) + route)
+    code, = struct.unpack('i', routes.recv(4096)[16:20])
+    if code: raise OSError(-code, 'route', address)
+";
+
 /// Two folders side by side below `/var/tmp`, so that neither is in the temporary folder that commands may write.
 pub(crate) struct Place {
     pub user: User,
@@ -51,12 +64,7 @@ impl Place {
             // The build may lie in a folder that others cannot read.
             User::Nobody => {
                 let copy = base.join("countersign");
-                // Not by this process: a child forked by another test meanwhile would hold the copy open for writing.
-                let done = Command::new("cp")
-                    .arg(env!("CARGO_BIN_EXE_countersign"))
-                    .arg(&copy)
-                    .status();
-                assert!(done.expect("cp").success(), "copy the program");
+                copy_program(&copy);
                 copy
             }
         };
@@ -123,6 +131,16 @@ impl Place {
             .output()
             .expect("run the sandbox")
     }
+}
+
+/// Puts a copy of the program there, to be run. Not by this process: a child forked by another test meanwhile would hold the copy
+/// open for writing.
+pub(crate) fn copy_program(to: &Path) {
+    let done = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_countersign"))
+        .arg(to)
+        .status();
+    assert!(done.expect("cp").success(), "copy the program");
 }
 
 /// What a command printed, for messages.

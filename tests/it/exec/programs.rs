@@ -13,7 +13,7 @@ fn tools_work_inside() {
         ("sh", "printf 'all:\\n\\techo made > made\\n' > Makefile; ! command -v make || make all"),
         ("sh", "chmod 700 . && touch f && chmod 600 f && ln f f2 && ln -s f f3 && mkfifo p && (echo x > p &) && cat p"),
         ("sh", "sleep 5 & kill $! ; wait; true"),
-        ("sh", "mkdir sub && mkdir sub/.git sub/.codex && echo x > sub/.git/config"),
+        ("sh", "mkdir -p node_modules/p && cd node_modules/p && mkdir .git .codex && echo x > .git/config && echo x > AGENTS.md"),
         ("ps", "ps aux | grep -q ps"),
         ("python3", "python3 -c 'import asyncio; asyncio.run(asyncio.sleep(0.01))'"),
         (

@@ -120,6 +120,7 @@ fn request(cwd: &Path, mode: SandboxMode, script: &str) -> CommandRequest {
         confinement: Confinement::new(&SandboxPolicy::from_mode(mode), cwd, &[], None),
         timeout: Some(Duration::from_secs(120)),
         input: Input::Nothing,
+        wrote: exec::Wrote::default(),
     }
 }
 

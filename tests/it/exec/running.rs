@@ -1,9 +1,11 @@
 //! `run`, as the agent uses it: output, time, cancelling, errors.
 
-use super::place::{Place, User, runs_with};
+use super::place::{Place, User, has, runs_with};
 use countersign::exec::{self, CommandRequest, Confinement, ExecError, Finished, KEPT_OUTPUT, Stream};
+use countersign::protocol::permission::Permission;
 use countersign::protocol::settings::{SandboxMode, SandboxPolicy};
 use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -18,6 +20,7 @@ pub(super) fn request(cwd: &Path, mode: SandboxMode, script: &str) -> CommandReq
         confinement: Confinement::new(&SandboxPolicy::from_mode(mode), cwd, &[], None),
         timeout: Some(Duration::from_secs(60)),
         input: exec::Input::Nothing,
+        wrote: exec::Wrote::default(),
     }
 }
 
@@ -338,4 +341,48 @@ fn support_tells_which_walls_stand() {
     let support = exec::support();
     assert!(support.can_confine(), "{support:?}");
     assert!(support.landlock_version.is_some());
+}
+
+/// What goes to a host by name and comes from it is counted, host by host.
+#[tokio::test]
+async fn the_record_of_a_run_has_its_traffic() {
+    if !has("python3") {
+        return;
+    }
+    let place = Place::new(User::Own);
+    let host = std::net::TcpListener::bind("127.0.0.1:0").expect("listen");
+    let port = host.local_addr().expect("address").port();
+    std::thread::spawn(move || {
+        for peer in host.incoming() {
+            let mut peer = peer.expect("a connection");
+            let mut heard = [0; 4096];
+            let _read = peer.read(&mut heard);
+            let _gone = peer.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello");
+        }
+    });
+    // By the proxy, as to a host that is far away.
+    let script = format!(
+        "python3 -c 'import base64, http.client, os, urllib.parse\n\
+         way = urllib.parse.urlsplit(os.environ[\"HTTP_PROXY\"])\n\
+         shown = base64.b64encode((way.username + \":\" + way.password).encode()).decode()\n\
+         for _ in range(2):\n    talk = http.client.HTTPConnection(way.hostname, way.port)\n    \
+         talk.request(\"GET\", \"http://localhost:{port}/\", headers={{\"Proxy-Authorization\": \"Basic \" + shown}})\n    \
+         print(talk.getresponse().read().decode())'"
+    );
+    let mut request = request(&place.work, SandboxMode::WorkspaceWrite, &script);
+    let granted = |host: &str, port| Permission::Host {
+        host: host.to_owned(),
+        port,
+    };
+    let hosts = [granted("localhost", Some(port)), granted("never.example", None)];
+    request.confinement = request.confinement.with(&hosts);
+    let finished = run(request).await.expect("runs");
+    assert_eq!(finished.stdout, "hello\nhello\n", "{finished:?}");
+    let [traffic] = &finished.traffic[..] else {
+        panic!("{:?}", finished.traffic);
+    };
+    assert_eq!((traffic.host.as_str(), traffic.connections), ("localhost", 2));
+    assert!(traffic.sent > 60 && traffic.received > 100, "{traffic:?}");
+    let quiet = run(self::request(&place.work, SandboxMode::WorkspaceWrite, "true")).await;
+    assert!(quiet.expect("runs").traffic.is_empty());
 }

@@ -31,7 +31,7 @@ fn the_program_finds_itself_wherever_it_is_installed() {
     let folder = place.outside.join("a folder with ünusual words");
     std::fs::create_dir(&folder).expect("mkdir");
     let program = folder.join("another name");
-    std::fs::copy(env!("CARGO_BIN_EXE_countersign"), &program).expect("copy");
+    super::place::copy_program(&program);
     let mut command = Command::new(&program);
     let output = command
         .args(["sandbox", "--", "echo", "inside"])

@@ -33,6 +33,7 @@ fn request(cwd: &Path, mode: SandboxMode, argv: &[&str]) -> CommandRequest {
         timeout: None,
         input: Input::Nothing,
         argv0: None,
+        wrote: exec::Wrote::default(),
     }
 }
 

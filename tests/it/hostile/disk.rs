@@ -151,6 +151,9 @@ async fn a_full_disk_under_a_patch_leaves_every_file_as_it_was() {
     work.open("open.txt");
     work.fix("open.txt").await;
     let question = work.question().await;
+    // The message has no room for the change, so it offers no yes before it was shown.
+    work.press(&question, "Show the diff");
+    let question = work.question().await;
     let ballast = tiny.fill();
     work.press(&question, "Accept all");
     let output = work.output("call_1").await;
@@ -311,7 +314,7 @@ async fn a_link_that_slips_in_while_the_person_reads_is_not_followed() {
         work.fix("sub/f.txt").await;
         let question = work.question().await;
         slip(&project, &out);
-        work.press(&question, "Accept all");
+        work.accept_all(question).await;
         work.done().await;
         assert_eq!(std::fs::read_to_string(out.join("f.txt")).unwrap(), "x\n", "{name}");
         assert_eq!(entries(&out), ["f.txt"], "{name}");
@@ -338,7 +341,7 @@ async fn outside_is_asked_and_protected_is_refused() {
     let question = work.question().await;
     let message = question.params["message"].as_str().unwrap();
     assert!(message.contains("Outside the workspace"), "{message}");
-    work.press(&question, "Accept all");
+    work.accept_all(question).await;
     let question = work.question().await;
     assert!(!out.join("new.txt").exists(), "the folder is asked for first");
     work.press(&question, "Allow writing there");

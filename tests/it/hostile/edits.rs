@@ -159,7 +159,7 @@ async fn a_document_that_is_closed_in_mid_turn_is_written_on_the_disk() {
         } else {
             work.editor.close(&work.path("open.txt"));
         }
-        work.press(&question, "Accept all");
+        work.accept_all(question).await;
         work.done().await;
         let output = work.output("call_1").await;
         assert!(output.starts_with("Success."), "{at_the_edit}: {output}");
@@ -239,7 +239,7 @@ async fn files_that_change_under_a_waiting_proposal() {
         let question = work.question().await;
         change(&work);
         let before = work.disk("shut.txt");
-        work.press(&question, "Accept all");
+        work.accept_all(question).await;
         if !taken {
             let warning = work.warned().await;
             assert!(warning.contains("shut.txt"), "{name}: {warning}");
@@ -264,7 +264,7 @@ async fn what_the_person_made_meanwhile_is_never_written_over() {
     let question = work.question().await;
     std::fs::write(work.path("made.txt"), "person\n").unwrap();
     std::fs::write(work.path("old.txt"), "old\nand precious\n").unwrap();
-    work.press(&question, "Accept all");
+    work.accept_all(question).await;
     work.warned().await;
     work.done().await;
     assert_eq!(work.disk("made.txt").unwrap(), "person\n");
@@ -276,7 +276,7 @@ async fn what_the_person_made_meanwhile_is_never_written_over() {
     work.fix("open.txt").await;
     let question = work.question().await;
     std::fs::write(work.path("to.txt"), "person\n").unwrap();
-    work.press(&question, "Accept all");
+    work.accept_all(question).await;
     let warning = work.warned().await;
     assert!(warning.contains("to.txt"), "{warning}");
     work.done().await;
@@ -296,7 +296,7 @@ async fn typing_while_a_proposal_waits_loses_nothing() {
         work.fix("open.txt").await;
         let question = work.question().await;
         work.editor.type_at(&work.path("open.txt"), line, "typed ");
-        work.press(&question, "Accept all");
+        work.accept_all(question).await;
         let hit = line == 1 || line == 5;
         if hit {
             work.warned().await;

@@ -5,7 +5,7 @@ use crate::support::cannot;
 use crate::support::client::Reply;
 use crate::support::work::{Setting, Work, entries, proposes};
 use countersign::patch::disk::role::{Request, read_outcome, read_recovery};
-use countersign::patch::disk::{CommitError, Content, Did, DiskChange, Expect, IoKind, Transaction};
+use countersign::patch::disk::{CommitError, Content, Did, DiskChange, Expect, IoKind, Transaction, content_hash};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
@@ -82,6 +82,9 @@ impl Scene {
         let secret = std::fs::Permissions::from_mode(0o640);
         std::fs::set_permissions(project.join("gone"), secret).expect("a mode");
         symlink("nowhere", project.join("link")).expect("a link");
+        symlink("nowhere", project.join("link-renamed")).expect("a link");
+        symlink("nowhere", project.join("link-gone")).expect("a link");
+        std::fs::write(project.join("bytes-renamed"), [0xff, 0x00]).expect("a file");
         std::fs::write(self.dir.path().join("raw"), [0xff, 0x00]).expect("a file");
     }
 
@@ -99,6 +102,9 @@ impl Scene {
 
     fn transaction(&self, project: &Path) -> Transaction {
         let before = || Expect::of(Some("before\n"));
+        let nowhere = || Expect::Link {
+            target: "nowhere".into(),
+        };
         let path = |name: &str| project.join(name);
         let moved = |from: &str, to: &str, text: &str| DiskChange::Move {
             from: path(from),
@@ -129,15 +135,29 @@ impl Scene {
                 },
                 moved("moved", "sub/moved", "after\n"),
                 moved("renamed", "sub/renamed", "before\n"),
+                DiskChange::Rename {
+                    from: path("link-renamed"),
+                    to: path("sub/link"),
+                    expect: nowhere(),
+                },
+                DiskChange::Rename {
+                    from: path("bytes-renamed"),
+                    to: path("sub/bytes"),
+                    expect: Expect::Content {
+                        sha256: content_hash(&[0xff, 0x00]),
+                    },
+                },
+                DiskChange::Remove {
+                    path: path("link-gone"),
+                    expect: nowhere(),
+                },
                 DiskChange::Place {
                     path: path("link"),
                     content: Content::File {
                         from: self.dir.path().join("raw"),
                         mode: 0o600,
                     },
-                    expect: Expect::Link {
-                        target: "nowhere".into(),
-                    },
+                    expect: nowhere(),
                 },
             ],
             ..Transaction::default()

@@ -22,7 +22,7 @@ async fn failures_within_a_stream_keep_their_words() {
         (failed("insufficient_quota"), TurnErrorKind::QuotaExceeded),
         (failed("invalid_prompt"), TurnErrorKind::BadRequest),
         (failed("server_is_overloaded"), TurnErrorKind::ServerOverloaded),
-        (failed("slow_down"), TurnErrorKind::RateLimitExceeded),
+        (failed("slow_down"), TurnErrorKind::ServerOverloaded),
         (failed("rate_limit_exceeded"), TurnErrorKind::RateLimitExceeded),
         (
             json!({"type": "response.completed", "response": {"status": "failed", "error": {"message": "the words"}}}),

@@ -387,7 +387,7 @@ async fn a_proxy_is_gone_through_and_what_it_refuses_is_said() {
 
     let table = [
         ("407 Proxy Authentication Required", "status 407", "NAME:PASSWORD"),
-        ("403 Forbidden", "refuses to connect", "whoever runs the proxy"),
+        ("403 Forbidden", "refuses to connect", "the administrator of the proxy"),
     ];
     for (answer, reason, advice) in table {
         let proxy = Proxy::start(answer, port).await;

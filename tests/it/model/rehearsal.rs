@@ -126,7 +126,7 @@ async fn http(base_url: &str, head: &str, body: &str) -> String {
     let address = base_url.trim_start_matches("http://").trim_end_matches("/v1");
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     let request = format!(
-        "{head} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        "{head} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
     stream.write_all(request.as_bytes()).await.expect("sent");

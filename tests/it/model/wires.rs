@@ -323,3 +323,34 @@ async fn images_go_along_over_both_apis() {
         assert!(body.contains("data:image/png;base64,AA=="), "{body}");
     }
 }
+
+/// Some servers leave the thoughts in the text of the answer, cut into any pieces.
+#[tokio::test]
+async fn thoughts_in_the_text_of_a_chat_answer_are_thoughts() {
+    for (content, thoughts, said) in [
+        ("<think>Let me see.</think>Two files.", "Let me see.", "Two files."),
+        (
+            "\n<thinking>\nLet me see.\n</thinking>\n\nTwo files.",
+            "Let me see.\n",
+            "Two files.",
+        ),
+        ("<think>Never closed", "Never closed", ""),
+        ("<think>\n\n</think>\n\nTwo files.", "", "Two files."),
+        ("```\n<think>\n```\nCode.", "", "```\n<think>\n```\nCode."),
+        ("Say <think> for it.", "", "Say <think> for it."),
+    ] {
+        for chunk in [1, 3, 7, 1000] {
+            let server = rehearse(json!({"chunk": chunk, "steps": [[{"say": content}]]})).await;
+            let heard = hear(&client(&server.base_url, WireApi::Chat), &ask()).await;
+            assert_eq!(
+                (heard.thoughts().as_str(), heard.text().as_str()),
+                (thoughts, said),
+                "{content:?} by {chunk}"
+            );
+            let mut expected: Vec<String> = Vec::new();
+            expected.extend(Some(format!("thought:{thoughts}")).filter(|_| !thoughts.is_empty()));
+            expected.extend(Some(format!("message:{said}")).filter(|_| !said.is_empty()));
+            assert_eq!(heard.short(), expected, "{content:?} by {chunk}");
+        }
+    }
+}

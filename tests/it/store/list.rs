@@ -93,7 +93,8 @@ fn the_list_is_filtered() {
     with(6, &|meta| meta["cwd"] = json!("/other/"), "eta");
     file_of(home.path(), &id_of(7), &[meta_line(&id_of(7))]);
     file_of(home.path(), &id_of(8), &[]);
-    file_of(home.path(), &id_of(9), &[said("no description")]);
+    let nameless = file_of(home.path(), &id_of(9), &[said("no description")]);
+    use_at(&nameless, 91);
     let renamed = file_of(
         home.path(),
         &id_of(10),
@@ -130,17 +131,17 @@ fn the_list_is_filtered() {
         ..ThreadListParams::default()
     };
     let rows = [
-        (all(), vec![0, 2, 5, 6, 10]),
-        (providers(&[]), vec![0, 1, 2, 5, 6, 10]),
+        (all(), vec![0, 2, 5, 6, 9, 10]),
+        (providers(&[]), vec![0, 1, 2, 5, 6, 9, 10]),
         (providers(&["ollama"]), vec![1]),
-        (providers(&["ollama", "openai"]), vec![0, 1, 2, 5, 6, 10]),
+        (providers(&["ollama", "openai"]), vec![0, 1, 2, 5, 6, 9, 10]),
         (providers(&["nobody"]), vec![]),
         (cwd("/other"), vec![6]),
         (cwd("/project/"), vec![0, 2, 5, 10]),
         (cwd("/oth"), vec![]),
         (term("äö"), vec![0]),
         (term("omega"), vec![10]),
-        (term("  "), vec![0, 2, 5, 6, 10]),
+        (term("  "), vec![0, 2, 5, 6, 9, 10]),
         (term("nothing"), vec![]),
     ];
     for (params, expected) in rows {
@@ -163,7 +164,7 @@ fn the_list_is_filtered() {
         listed[1].model_provider, "openai",
         "the current one where none is stored"
     );
-    assert_eq!(listed[4].name.as_deref(), Some("Omega"));
+    assert_eq!(listed[5].name.as_deref(), Some("Omega"));
 }
 
 #[test]

@@ -434,6 +434,98 @@ fn newer_files_show_their_items() {
     );
 }
 
+/// Newer files of the reference system say with the end of a turn why it failed.
+#[test]
+fn a_turn_that_ended_with_an_error_has_failed() {
+    use countersign::protocol::turn::TurnErrorKind;
+    let home = tempfile::tempdir().unwrap();
+    let info = json!("usage_limit_exceeded");
+    let rows = [
+        (
+            json!({"message": "The limit.", "codex_error_info": info}),
+            Some(("The limit.", TurnErrorKind::UsageLimitExceeded)),
+        ),
+        (json!("It broke."), Some(("It broke.", TurnErrorKind::ServerError))),
+        (
+            json!({"message": "HTTP.", "codex_error_info": {"http_connection_failed": {"http_status_code": 502}}}),
+            Some(("HTTP.", TurnErrorKind::ConnectionFailed)),
+        ),
+        (
+            json!({"code": 7}),
+            Some((
+                "The turn failed; the file does not say why.",
+                TurnErrorKind::ServerError,
+            )),
+        ),
+        // These leave the turn as it is.
+        (
+            json!({"message": "No.", "codex_error_info": "thread_rollback_failed"}),
+            None,
+        ),
+        (json!(null), None),
+        (json!(""), None),
+    ];
+    for (error, expected) in rows {
+        let started = line("event_msg", json!({ "type": "task_started", "turn_id": "t1" }));
+        let end = json!({ "type": "task_complete", "turn_id": "t1", "last_agent_message": null, "error": error });
+        let body = [meta_line(ID), started, words_line("go"), line("event_msg", end)];
+        let stored = store::load(&file_of(home.path(), ID, &body)).unwrap();
+        let turn = &stored.turns[0];
+        let found = turn.error.as_ref().map(|error| (error.message.as_str(), error.kind));
+        assert_eq!(found, expected, "{error}");
+        let status = if expected.is_some() {
+            TurnStatus::Failed
+        } else {
+            TurnStatus::Completed
+        };
+        assert_eq!(turn.status, status, "{error}");
+    }
+    // The event before it says more.
+    let body = [
+        meta_line(ID),
+        line("event_msg", json!({ "type": "task_started", "turn_id": "t1" })),
+        words_line("go"),
+        line(
+            "event_msg",
+            json!({ "type": "error", "message": "First.", "codex_error_info": "bad_request" }),
+        ),
+        line(
+            "event_msg",
+            json!({ "type": "task_complete", "turn_id": "t1", "error": "Second." }),
+        ),
+    ];
+    let stored = store::load(&file_of(home.path(), ID, &body)).unwrap();
+    assert_eq!(
+        stored.turns[0].error.as_ref().map(|error| error.message.as_str()),
+        Some("First.")
+    );
+}
+
+/// The name of a file says which thread it is; a description that says another is not ours, and no path is an id.
+#[test]
+fn a_file_is_of_the_thread_in_its_name() {
+    let home = tempfile::tempdir().unwrap();
+    for (id, is_ours) in [
+        (ID, true),
+        (ID.to_uppercase().as_str(), true),
+        (id_of(1).as_str(), false),
+        ("../../../x", false),
+        ("..", false),
+        ("/", false),
+        ("/tmp/x", false),
+        ("x", false),
+        ("", false),
+    ] {
+        let mut meta = meta_line(id);
+        meta["payload"]["originator"] = json!("countersign");
+        let path = file_of(home.path(), ID, &[meta, said("hello")]);
+        let stored = store::load(&path).unwrap();
+        assert_eq!((stored.meta.id.as_str(), stored.meta.is_ours()), (ID, is_ours), "{id}");
+        let head = store::summary::meta_of(&path).unwrap();
+        assert_eq!((head.id.as_str(), head.is_ours()), (ID, is_ours), "{id}");
+    }
+}
+
 /// Shows S-311, S-312.
 #[test]
 fn a_thread_is_read_by_id_and_by_path() {

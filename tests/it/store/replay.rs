@@ -45,6 +45,7 @@ async fn play_out(recorder: &Recorder, deeds: &[Deed]) -> (Vec<ResponseItem>, us
             turn_id: turn_id.clone(),
             last_agent_message: None,
             completed_at: None,
+            error: None,
         });
         match deed {
             Deed::Turn { calls, compacted_after } => {

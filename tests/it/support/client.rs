@@ -4,13 +4,14 @@
 //! What it is told of threads is held to the order of the protocol. At the end (`drop`) the client does `shutdown` and `exit`, and fails the test if a message was not read: what a
 //! test does not expect, it must say so ([`Client::ignore`]).
 
+use countersign::config::startup::Startup;
 use countersign::protocol::order::Order;
 use countersign::server::run::{self, Setup};
 use countersign::server::stop::{End, Stop};
 use countersign::server::transport::Wire;
 use countersign::workspace::uri;
 use serde_json::{Value, json};
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -44,6 +45,8 @@ pub(crate) enum Caps {
     Recorded(&'static str),
     /// Our plugin in VS Code.
     Plugin,
+    /// The same, where the person looks at changes in the editor's preview.
+    Preview,
     /// Any `capabilities` object.
     Own(Value),
 }
@@ -196,7 +199,7 @@ impl Client {
         }
         let (server, reader, writer) = match options.place {
             Place::Process => start_process(&options, &home),
-            Place::Thread => start_thread(&home),
+            Place::Thread => start_thread(&options, &home),
         };
         let shared = Arc::new(Shared {
             state: Mutex::default(),
@@ -579,9 +582,14 @@ impl State {
             .iter()
             .map(|(method, params)| format!("{method} {params}"))
             .collect();
+        let last = self.trace.len().saturating_sub(20);
         format!(
-            "unread: {unread:#?}, answers: {:?}, asked: {:?}, log: {:?}, faults: {:?}",
-            self.answers, self.asked, self.logs, self.faults
+            "last: {:?}, unread: {unread:#?}, answers: {:?}, asked: {:?}, log: {:?}, faults: {:?}",
+            &self.trace[last..],
+            self.answers,
+            self.asked,
+            self.logs,
+            self.faults
         )
     }
 }
@@ -793,9 +801,13 @@ pub(crate) fn initialize_params(options: &ServerOptions) -> Value {
         Caps::Bare => json!({ "capabilities": {} }),
         Caps::Own(capabilities) => json!({ "capabilities": capabilities }),
         Caps::Recorded(name) => recorded(name),
-        Caps::Plugin => {
+        Caps::Plugin | Caps::Preview => {
             let mut params = recorded("vscode-1.139-lc11");
-            params["capabilities"]["experimental"] = json!({ "countersign": {} });
+            let ours = match options.caps {
+                Caps::Preview => json!({ "proposals": "preview" }),
+                _ => json!({}),
+            };
+            params["capabilities"]["experimental"] = json!({ "countersign": ours });
             params
         }
     };
@@ -838,13 +850,22 @@ fn start_process(options: &ServerOptions, home: &Path) -> Ends {
     (Server::Process(child), Box::new(reader), Box::new(writer))
 }
 
-fn start_thread(home: &Path) -> Ends {
+fn start_thread(options: &ServerOptions, home: &Path) -> Ends {
     // This process is not the program whose roles put up the sandbox.
     countersign::exec::use_program(env!("CARGO_BIN_EXE_countersign").into());
     let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
+    let mut env: BTreeMap<String, String> = std::env::vars().collect();
+    env.extend(
+        options
+            .env
+            .iter()
+            .filter(|(name, _)| name.starts_with("COUNTERSIGN_SETTINGS"))
+            .cloned(),
+    );
     let setup = Setup {
         home: home.to_owned(),
-        env: std::env::vars().collect(),
+        startup: Startup::read(&[], &mut env),
+        env,
         parent: None,
         log_trouble: None,
         trace_file: None,

@@ -175,6 +175,17 @@ impl Editor {
         self.state().type_at(path, line, text, &self.voice);
     }
 
+    /// The text becomes another one, as when the editor formats it or reads the file again.
+    pub(crate) fn replace(&self, path: &Path, text: &str) {
+        let mut state = self.state();
+        let buffer = state.buffers.get_mut(path).expect("an open file");
+        let before = std::mem::replace(&mut buffer.text, text.to_owned());
+        buffer.undo.push(before);
+        buffer.version += 1;
+        self.voice
+            .notify("textDocument/didChange", buffer.change(json!([{ "text": text }])));
+    }
+
     /// The person types at a place, in bytes.
     pub(crate) fn type_in(&self, path: &Path, at: usize, text: &str) {
         let mut state = self.state();

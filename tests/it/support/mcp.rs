@@ -29,8 +29,15 @@ pub(crate) fn reading(name: &str) -> Value {
     tool
 }
 
-/// The table of a program that plays this script.
+/// The table of a program that plays this script, and whose hints the person believes.
 pub(crate) fn program(name: &str, script: &Value) -> String {
+    let table = distrusted(name, script);
+    let env = format!("[mcp_servers.{name}.env]");
+    table.replace(&env, &format!("trust_annotations = true\n{env}"))
+}
+
+/// The same of a server whose word counts for nothing.
+pub(crate) fn distrusted(name: &str, script: &Value) -> String {
     let own = std::env::current_exe().expect("this program");
     format!(
         "[mcp_servers.{name}]\ncommand = {own:?}\nargs = [\"--exact\", \"support::mcp::plays_a_tool_server\", \"--ignored\", \
@@ -155,6 +162,9 @@ impl Play {
             Some("tools/list") => {
                 let tools = self.tools.clone();
                 self.page(id, params, "tools", &tools);
+                if self.script["alwaysChanging"] == true {
+                    self.notify("notifications/tools/list_changed", json!({}));
+                }
             }
             Some("resources/list") if self.script["hangingResources"] == true => {}
             Some("resources/list") => {
@@ -266,6 +276,16 @@ impl Play {
                 text("written".to_owned())
             }
             "pid" => text(std::process::id().to_string()),
+            // Its tools are others from now on, or once that time is over.
+            "become" => {
+                self.answer(id, text("it is so".to_owned()));
+                if let Some(pause) = arguments["sleep"].as_u64() {
+                    self.out.push_back(json!({"sleep": pause}));
+                }
+                self.tools = arguments["tools"].as_array().cloned().unwrap_or_default();
+                return self.notify("notifications/tools/list_changed", json!({}));
+            }
+            "say" => arguments["result"].clone(),
             "add_tool" => {
                 self.tools.push(reading("added"));
                 self.notify("notifications/tools/list_changed", json!({}));

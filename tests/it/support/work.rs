@@ -27,6 +27,10 @@ pub(crate) struct Setting {
     pub(crate) place: Place,
     /// Our plugin is in the editor; its notifications need not be read.
     pub(crate) plugin: bool,
+    /// The plugin leaves changes to the editor's preview.
+    pub(crate) preview: bool,
+    /// Further variables of the server.
+    pub(crate) env: Vec<(String, String)>,
 }
 
 impl Default for Setting {
@@ -39,6 +43,8 @@ impl Default for Setting {
             folder: None,
             place: Place::Process,
             plugin: false,
+            preview: false,
+            env: Vec::new(),
         }
     }
 }
@@ -86,14 +92,16 @@ impl Work {
         let home = setting.home.unwrap_or_else(|| folder.path().join("home"));
         let client = Client::start(ServerOptions {
             place: setting.place,
-            caps: match setting.plugin {
-                true => Caps::Plugin,
-                false => Caps::Recorded(setting.editor),
+            caps: match (setting.plugin, setting.preview) {
+                (true, true) => Caps::Preview,
+                (true, false) => Caps::Plugin,
+                (false, _) => Caps::Recorded(setting.editor),
             },
             roots: vec![root.clone()],
             initialization_options: json!({}),
             config: Some(provider),
             home: Some(home),
+            env: setting.env,
             ..ServerOptions::default()
         })
         .await;
@@ -210,7 +218,29 @@ impl Work {
     /// Accepts the whole of the next proposal.
     pub(crate) async fn accept(&self) {
         let question = self.question().await;
+        self.accept_all(question).await;
+    }
+
+    /// Accepts the proposal that a question is about, after a look at its diff where the question has no room for it.
+    pub(crate) async fn accept_all(&self, mut question: Asked) {
+        if !titles(&question).iter().any(|title| title == "Accept all") {
+            self.press(&question, "Show the diff");
+            question = self.question().await;
+            if self.editor.shown().is_empty() {
+                // An editor that shows no documents is told where it is.
+                self.client.expect_notification("window/showMessage").await;
+            }
+        }
         self.press(&question, "Accept all");
+    }
+
+    /// Waits until something is so that no message tells of.
+    pub(crate) async fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let deadline = std::time::Instant::now() + PATIENCE;
+        while !is_so(self) {
+            assert!(std::time::Instant::now() < deadline, "waited in vain until {what}");
+            self.client.settle().await;
+        }
     }
 
     /// Waits until nothing is left that could be stopped.

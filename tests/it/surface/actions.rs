@@ -36,12 +36,7 @@ async fn every_editor_is_offered_commands() {
         let work = Work::with(setting, json!([])).await;
         let provider = &work.client.server_says["capabilities"]["codeActionProvider"];
         assert_eq!(provider["resolveProvider"], false, "{editor}");
-        let kinds = json!([
-            "quickfix.countersign",
-            "refactor.rewrite.countersign",
-            "source.countersign"
-        ]);
-        assert_eq!(provider["codeActionKinds"], kinds, "{editor}");
+        assert!(provider["codeActionKinds"].is_null(), "{editor}: {provider}");
         let own = json!({"range": diagnostic(0, "")["range"], "source": "countersign", "message": "ours"});
         let context = json!({"diagnostics": [diagnostic(0, "first"), own, diagnostic(1, "second\nand more")]});
         let actions = work.actions("a.py", (0, 2), context.clone()).await;
@@ -74,23 +69,9 @@ async fn every_editor_is_offered_commands() {
         let place = &actions[1]["command"]["arguments"][0];
         assert_eq!(place["lines"], json!({"start": 1, "end": 2}));
         assert_eq!(place["diagnostics"][0]["message"], "second\nand more");
-        for (only, count) in [
-            (json!(["quickfix"]), 3),
-            (json!(["quickfix.countersign"]), 3),
-            (json!(["refactor.rewrite"]), 2),
-            (json!(["source"]), 1),
-            (json!([""]), 6),
-            (json!(["source.fixAll"]), 0),
-            (json!(["source.organizeImports", "source.fixAll.eslint", "notebook"]), 0),
-        ] {
-            let mut context = context.clone();
-            context["only"] = only.clone();
-            assert_eq!(
-                work.actions("a.py", (0, 2), context).await.len(),
-                count,
-                "{editor} {only}"
-            );
-        }
+        let kinds: Vec<_> = actions.iter().map(|action| action["kind"].as_str().unwrap()).collect();
+        let (fix, rewrite, review) = ("countersign.fix", "countersign.rewrite", "countersign.review");
+        assert_eq!(kinds, [fix, fix, fix, rewrite, rewrite, review], "{editor}");
         // On save, editors ask by themselves.
         let on_save = json!({"diagnostics": [diagnostic(0, "x")], "only": ["source", "quickfix"], "triggerKind": 2});
         assert_eq!(

@@ -105,6 +105,11 @@ async fn commands_are_asked_about_when_the_keys_are_still() {
 #[tokio::test]
 async fn who_has_found_the_hunks_is_not_asked() {
     let work = typing("helix-25.07.1", proposes(TWO_HUNKS)).await;
+    work.press_lens("a.txt", "Show").await;
+    while work.editor.shown().is_empty() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    work.client.settle().await;
     work.press_lens("a.txt", "✓ Accept").await;
     tokio::time::sleep(PAUSE + Duration::from_millis(300)).await;
     assert_eq!(was_asked(&work), 0);

@@ -3,7 +3,7 @@
 
 use crate::support::client::Reply;
 use crate::support::editor::Act;
-use crate::support::work::{Work, proposes, titles};
+use crate::support::work::{Setting, Work, proposes, titles};
 use serde_json::{Value, json};
 
 const PATCH: &str = "*** Update File: open.txt\n@@\n one\n-two\n+TWO\n three\n@@\n five\n-six\n+SIX\n seven\n\
@@ -313,6 +313,11 @@ async fn a_preview_that_was_overtaken_is_offered_again() {
 
 /// Two proposals at once.
 async fn two_proposals() -> Work {
+    two_proposals_in(false).await
+}
+
+/// The same, with our plugin in the editor or without.
+async fn two_proposals_in(plugin: bool) -> Work {
     let patch =
         |name: &str| format!("*** Begin Patch\n*** Update File: {name}\n@@\n-{name}\n+changed\n*** End Patch\n");
     let call = |name: &str, id: &str| json!([{"call": {"tool": "apply_patch", "arguments": {"input": patch(name)}, "id": id}}]);
@@ -322,12 +327,14 @@ async fn two_proposals() -> Work {
         {"when": {"request": 3}, "outputs": [{"say": "All done."}]},
         {"when": {"request": 4}, "outputs": [{"say": "All done."}]},
     ]);
-    let work = Work::start(
-        "vscode-1.139-lc11",
-        &[("a.txt", "a.txt\n"), ("b.txt", "b.txt\n")],
-        script,
-    )
-    .await;
+    let setting = Setting {
+        editor: "vscode-1.139-lc11",
+        plugin,
+        preview: plugin,
+        files: ["a.txt", "b.txt"].map(|name| (name, format!("{name}\n"))).to_vec(),
+        ..Setting::default()
+    };
+    let work = Work::with(setting, script).await;
     // Answered by the test, and by nobody else: a panel stays open although its question is taken back.
     work.client.on_request("workspace/applyEdit", |_| Reply::Never);
     work.open("a.txt");
@@ -377,6 +384,37 @@ async fn a_proposal_in_the_queue_is_decided_at_its_place() {
     work.client.answer(&first, Ok(json!({"applied": false})));
     work.done().await;
     assert_eq!(previews(&work), 1);
+}
+
+/// What waits for its preview was not shown by that of another change: a lens shows it before it accepts it, also where our
+/// plugin has left changes to the preview.
+#[tokio::test]
+async fn a_lens_accepts_no_change_that_waits_for_its_preview() {
+    for plugin in [false, true] {
+        let work = two_proposals_in(plugin).await;
+        let first = work.client.expect_request("workspace/applyEdit").await;
+        work.press_lens("b.txt", "✓ Accept").await;
+        let question = work.question().await;
+        let message = question.params["message"].as_str().unwrap_or_default();
+        assert!(message.contains("-b.txt\n+changed"), "{plugin}: {message}");
+        assert_eq!(titles(&question), ["Decide later", "Accept"], "{plugin}");
+        work.press(&question, "Decide later");
+        work.client.settle().await;
+        assert_eq!(work.lenses("b.txt").await.len(), 4, "{plugin}: it still waits");
+        for name in ["b.txt", "a.txt"] {
+            work.press_lens(name, "✗ Reject").await;
+            if !plugin {
+                work.done().await;
+            }
+        }
+        work.client.expect_withdrawn(&first).await;
+        for call in ["call_1", "call_2"] {
+            let output = work.output(call).await;
+            assert!(output.contains("rejected"), "{plugin}: {output}");
+        }
+        assert_eq!(work.buffer("b.txt"), "b.txt\n");
+        assert_eq!(previews(&work), 1);
+    }
 }
 
 /// A panel that is left open although its change is decided cannot be closed by us: the next proposal is asked about by a

@@ -42,7 +42,10 @@ async fn the_question_says_what_where_and_why_and_each_answer_does_what_it_says(
             "touch made-1",
             "OUTSIDE",
             "the tool needs it",
-            "Always would cover `touch` on paths in the working directory",
+            &format!(
+                "Always would cover `touch` on paths in {}",
+                work.path("").to_str().unwrap().trim_end_matches('/')
+            ),
             "always.toml",
             work.path("").to_str().unwrap().trim_end_matches('/'),
         ] {

@@ -172,7 +172,7 @@ async fn a_finding_is_mended_or_dismissed_where_it_lies() {
         .iter()
         .find(|action| action["title"] == "Fix with agent: Mend two")
         .expect("a fix");
-    assert_eq!(fix["kind"], "quickfix.countersign");
+    assert_eq!(fix["kind"], "countersign.fix");
     assert_eq!(fix["diagnostics"][0]["source"], "countersign review");
     // Nothing of it runs on save, elsewhere nothing is offered, and our own is not offered as another's problem.
     for only in ["source.fixAll", "source.organizeImports"] {

@@ -148,6 +148,19 @@ local function given(command)
   return argument, { path = path, lines = argument.lines, diagnostics = argument.diagnostics }
 end
 
+--- A decision from a menu: on what was shown, as by a command of ours.
+local function decide(decision, argument)
+  local proposals = require('countersign.proposals')
+  local list = argument.proposalId and { proposals.get(argument.proposalId) } or proposals.list()
+  if #list == 0 then
+    return client.tell(argument.proposalId and proposals.gone(argument.proposalId) or proposals.none('for you'), vim.log.levels.WARN)
+  end
+  local which = (argument.hunkIds or argument.path) and { hunkIds = argument.hunkIds, path = argument.path } or nil
+  require('countersign.review').decide_on(vim.tbl_map(function(proposal)
+    return { proposal = proposal, which = which }
+  end, list), decision, argument.feedback)
+end
+
 --- Commands of the server's code actions that are carried out here, so that they have the editor's tools and can ask for words.
 ---@return table<string, fun(command: table)>
 function M.commands()
@@ -193,6 +206,13 @@ function M.commands()
       else
         require('countersign.review').choose(open)
       end
+    end,
+    ['countersign.decide'] = function(command)
+      local argument = (command.arguments or {})[1] or {}
+      decide(argument.decision or 'reject', argument)
+    end,
+    ['countersign.acceptAll'] = function(command)
+      decide('accept', (command.arguments or {})[1] or {})
     end,
     ['countersign.rejectWithWords'] = function(command)
       local argument = (command.arguments or {})[1] or {}

@@ -30,18 +30,21 @@ end
 ---@param message string
 ---@param level? integer
 ---@param who? string
+---@return boolean whole Whether the line shows all of it.
 function M.tell(message, level, who)
-  message = (who or 'Countersign') .. ': ' .. message
+  message = require('countersign.visible').text((who or 'Countersign') .. ': ' .. message)
   told[#told + 1] = message
   if #told > KEPT then
     table.remove(told, 1)
   end
   local line = message:gsub('%s*\n%s*', ' · ')
   local room = math.max(40, vim.v.echospace - 1)
-  if vim.fn.strdisplaywidth(line) > room then
+  local whole = vim.fn.strdisplaywidth(line) <= room
+  if not whole then
     line = vim.fn.strcharpart(line, 0, room - 1) .. '…'
   end
   vim.notify(line, level or vim.log.levels.INFO)
+  return whole
 end
 
 --- The last window that shows a file of the person's, and so what a question is about.

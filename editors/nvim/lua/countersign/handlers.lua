@@ -80,10 +80,15 @@ local function message(_, params)
   require('countersign.client').tell(params.message, levels[params.type] or vim.log.levels.DEBUG)
 end
 
+--- Asks what the server asks by a message, as the plugin asks all else.
+local function message_request(_, params)
+  return require('countersign.ask.message').request(params)
+end
+
 --- The handlers of a client.
 ---@return table<string, function>
 function M.table()
-  local handlers = { ['window/showMessage'] = message }
+  local handlers = { ['window/showMessage'] = message, ['window/showMessageRequest'] = message_request }
   for _, method in ipairs(protocol.notifications) do
     if not M.unhandled[method] then
       handlers[method] = listen(method)

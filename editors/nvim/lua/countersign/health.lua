@@ -62,7 +62,7 @@ local function program()
   if doctor.code == 0 then
     health.ok('countersign doctor finds nothing amiss')
   else
-    health.warn('countersign doctor finds something to mend:\n' .. lines)
+    health.warn('countersign doctor finds something to fix:\n' .. lines)
   end
 end
 

@@ -17,9 +17,8 @@ vim.api.nvim_create_autocmd({ 'FocusGained', 'FocusLost' }, {
 
 local function name_of(id)
   local thread = threads.get(id)
-  local name = thread and (thread.name or thread.preview) or ''
-  name = name:gsub('%s+', ' ')
-  return name == '' and 'Countersign' or ('Countersign (%s)'):format(vim.fn.strcharpart(name, 0, 30))
+  local name = thread and require('countersign.picker').line(thread.name or thread.preview or '', 30) or ''
+  return name == '' and 'Countersign' or ('Countersign (%s)'):format(name)
 end
 
 local function is_visible(id)
@@ -43,7 +42,7 @@ function M.review_completed(params)
     return
   end
   local count = #params.findings
-  local words = count == 0 and 'the review found nothing to mend.' or ('the review found %d %s: :Countersign findings lists them.'):format(count, count == 1 and 'thing' or 'things')
+  local words = count == 0 and 'the review found nothing to fix.' or ('the review found %d %s: :Countersign findings lists them.'):format(count, count == 1 and 'thing' or 'things')
   client.tell(words)
 end
 
@@ -53,21 +52,27 @@ end
 ---@field threadId string
 ---@field assessmentId string
 ---@field what string
+---@field all? string What was denied, where its message did not show all of it.
 ---@field why string
 
 ---@type countersign.Denial[] What was denied and can be overruled, the latest last.
 local denials = {}
 local numbered = 0
 
---- What was denied, in words.
+--- What was denied: in a line, and all of it where the line is less.
+---@return string line
+---@return string? all
 local function deed(action)
-  local line = require('countersign.ask.choice').line
+  local parts
   if action.type == 'command' then
-    return line(require('countersign.ask.approval').command_line(action.command), 200)
+    parts = { { '', action.display, 200, action.confined == 'outside' and ' outside the sandbox' or nil } }
   elseif action.type == 'tool' then
-    return line(('%s of %s with %s'):format(action.tool, action.server, vim.json.encode(action.arguments)), 200)
+    parts = { { '', ('%s of %s with %s'):format(action.tool, action.server, vim.json.encode(action.arguments)), 200 } }
+  else
+    parts = { { '', action.request or action.type or '', 200 } }
   end
-  return line(action.request or action.type, 200)
+  local lines, all = require('countersign.ask.whole').told(parts)
+  return lines[1], all
 end
 
 --- The automatic reviewer denied something: it can be overruled, for exactly that, by the number that is told here.
@@ -76,9 +81,12 @@ function M.assessment(params, id)
     return
   end
   numbered = numbered + 1
-  local denial = { number = numbered, client = id, threadId = params.threadId, assessmentId = params.id, what = deed(params.action or {}), why = params.rationale or '' }
+  local what, all = deed(params.action or {})
+  local denial = { number = numbered, client = id, threadId = params.threadId, assessmentId = params.id, what = what, all = all, why = params.rationale or '' }
   denials[#denials + 1] = denial
-  client.tell((':Countersign overrule %d — the automatic reviewer denied %s. %s'):format(denial.number, denial.what, denial.why), vim.log.levels.WARN)
+  local was_shown = client.tell((':Countersign overrule %d — the automatic reviewer denied %s. %s'):format(denial.number, denial.what, denial.why), vim.log.levels.WARN)
+  -- A message that was cut allows nothing by its number alone.
+  denial.all = all or (not was_shown and what or nil)
 end
 
 require('countersign.events').on('lost', function(data)
@@ -107,13 +115,34 @@ local function allow(denial)
   end)
 end
 
+--- The same, after all of it was shown.
+local function overrule(denial)
+  if not denial.all then
+    return allow(denial)
+  end
+  local card, picker = require('countersign.ask.card'), require('countersign.picker')
+  local title, prompt, lines = 'What was denied', 'Allow it once?', card.lines(denial.all)
+  local function put(all)
+    local choices = { { label = 'Leave it denied' }, { label = 'Allow once: ' .. denial.what, denial = denial } }
+    require('countersign.ask.choice').pick(choices, prompt, 'countersign.overrule', function(chosen)
+      if chosen and chosen.denial then
+        allow(denial)
+      end
+    end, { title = title, all = all })
+  end
+  if picker.fits(prompt, lines) then
+    return put(lines)
+  end
+  card.read(title, lines, put)
+end
+
 --- Lets something happen, once, that was denied: what was told under this number, or what the person chooses by its words.
 ---@param number? string
 function M.overrule(number)
   if number and number ~= '' then
     for _, denial in ipairs(denials) do
       if tostring(denial.number) == number then
-        return allow(denial)
+        return overrule(denial)
       end
     end
     return client.tell(('nothing that was denied has the number %s. :Countersign overrule lists what has one.'):format(number), vim.log.levels.WARN)
@@ -126,7 +155,7 @@ function M.overrule(number)
   end
   require('countersign.ask.choice').pick(choices, 'What the automatic reviewer denied', 'countersign.overrule', function(chosen)
     if chosen and chosen.denial then
-      allow(chosen.denial)
+      overrule(chosen.denial)
     end
   end)
 end

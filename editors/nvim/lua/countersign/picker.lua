@@ -4,18 +4,19 @@
 --- whole in a window beside them.
 local card = require('countersign.ask.card')
 local client = require('countersign.client')
+local visible = require('countersign.visible')
 
 local M = {}
 
 --- Columns of what is asked that any picker has room for.
 local TITLE = 56
 
---- A line for a picker: control characters out of what others wrote, and a bound.
+--- A line for a picker: control characters out of what others wrote, what else hides written by its number, and a bound.
 ---@param text string
 ---@param limit? integer Characters.
 ---@return string
 function M.line(text, limit)
-  text = text:gsub('[%c]+', ' '):gsub('%s+$', '')
+  text = visible.text((text:gsub('[%c]+', ' '):gsub('%s+$', '')))
   limit = limit or 160
   if vim.fn.strchars(text) > limit then
     text = vim.fn.strcharpart(text, 0, limit - 1) .. '…'
@@ -64,7 +65,7 @@ end
 ---@param ask fun(prompt: string, done: fun(answer: any))
 ---@param done fun(answer: any)
 local function put(name, options, ask, done)
-  local prompt = options.prompt or ''
+  local prompt = visible.text(options.prompt or '')
   local lines, settled = rest(prompt, options.all, name), false
   local close = #lines > 0 and card.show(options.title or 'What is asked', lines) or function() end
   if options.opened then

@@ -2,6 +2,7 @@
 local client = require('countersign.client')
 local events = require('countersign.events')
 local places = require('countersign.review.places')
+local visible = require('countersign.visible')
 
 local M = {}
 
@@ -46,6 +47,7 @@ local function take(proposal, id)
     waiting[proposal.id] = proposal
   elseif waiting[proposal.id] then
     waiting[proposal.id] = nil
+    require('countersign.review.seen').forget(proposal.id)
     for i, one in ipairs(order) do
       if one == proposal.id then
         table.remove(order, i)
@@ -53,6 +55,7 @@ local function take(proposal, id)
       end
     end
   end
+  require('countersign.review.seen').follow(proposal)
   places.hold(proposal, M.is_waiting(proposal))
   events.emit('proposal', { proposal = proposal })
 end
@@ -115,23 +118,47 @@ end
 ---@param hunk table
 ---@return string
 function M.headline(hunk)
-  return vim.trim((hunk.newText ~= '' and hunk.newText or hunk.oldText):match('[^\n]*'))
+  return visible.text(vim.trim((hunk.newText ~= '' and hunk.newText or hunk.oldText):match('[^\n]*')))
+end
+
+--- What happens to a file beside its lines, in words: where it goes, that it is deleted, its mode, and what it is if it is no text.
+---@param file table
+---@return string?
+function M.beyond_text(file)
+  local words = {}
+  if file.kind.type == 'delete' then
+    words[1] = 'the file is deleted'
+  elseif file.kind.movePath then
+    words[1] = 'the file moves to ' .. visible.text(vim.fn.fnamemodify(file.kind.movePath, ':.'))
+  end
+  if file.mode then
+    local runs = math.floor(file.mode / 64) % 2 == 1 or math.floor(file.mode / 8) % 2 == 1 or file.mode % 2 == 1
+    words[#words + 1] = (runs and 'it can be run as a program (mode %03o)' or 'it gets the mode %03o'):format(file.mode)
+  end
+  if file.notText then
+    words[#words + 1] = visible.text(file.notText)
+  end
+  return #words > 0 and (table.concat(words, ', '):gsub('\n', ' ')) or nil
 end
 
 --- Files and lines of a proposal, in words.
 ---@param proposal table
 ---@return string
 function M.summary(proposal)
-  local names, plus, minus, hunks = {}, 0, 0, 0
+  local names, special, plus, minus, hunks = {}, 0, 0, 0, 0
   for _, file in ipairs(proposal.files) do
-    names[#names + 1] = vim.fn.fnamemodify(file.path, ':t')
+    local name, beyond = visible.text(vim.fn.fnamemodify(file.path, ':t')), M.beyond_text(file)
+    -- Those with more than lines come first: they are never among the ones that are only counted.
+    special = special + (beyond and 1 or 0)
+    table.insert(names, beyond and special or #names + 1, beyond and ('%s (%s)'):format(name, beyond) or name)
     for _, hunk in ipairs(file.hunks) do
       hunks = hunks + 1
       plus = plus + select(2, hunk.newText:gsub('[^\n]+', ''))
       minus = minus + select(2, hunk.oldText:gsub('[^\n]+', ''))
     end
   end
-  local shown = table.concat(names, ', ', 1, math.min(#names, 3)) .. (#names > 3 and (' and %d more'):format(#names - 3) or '')
+  local named = math.min(#names, math.max(3, special))
+  local shown = table.concat(names, ', ', 1, named) .. (#names > named and (' and %d more'):format(#names - named) or '')
   return ('%s (%d %s, +%d −%d)'):format(shown, hunks, hunks == 1 and 'change' or 'changes', plus, minus)
 end
 
@@ -180,6 +207,7 @@ function M.moved(params)
       end
     end
   end
+  require('countersign.review.seen').follow(proposal)
   places.hold(proposal, M.is_waiting(proposal))
   events.emit('proposal', { proposal = proposal, moved = true })
 end
@@ -298,7 +326,8 @@ function M.at(path, line, only)
   return find(all)
 end
 
---- Sends a decision. What becomes of it is told by `proposal/updated`.
+--- Sends a decision. What becomes of it is told by `proposal/updated`. A yes names its hunks: one without would cover what fits only by
+--- the time it comes, which nobody has seen.
 ---@param proposal table
 ---@param decision 'accept'|'reject'|'reset'
 ---@param which? { hunkIds?: string[], path?: string }
@@ -307,6 +336,9 @@ end
 function M.decide(proposal, decision, which, feedback, done)
   if lost[proposal.id] or (not waiting[proposal.id] and not client.by_id(proposal.client)) then
     return client.tell('nothing was decided: ' .. M.gone(proposal.id), vim.log.levels.WARN)
+  end
+  if decision == 'accept' and not (which and which.hunkIds) then
+    error('an accept names its hunks')
   end
   -- Another server may have it than when it was looked at.
   proposal = waiting[proposal.id] or proposal

@@ -5,6 +5,8 @@ local inline = require('countersign.review.inline')
 local keys = require('countersign.keys')
 local picker = require('countersign.picker')
 local proposals = require('countersign.proposals')
+local seen = require('countersign.review.seen')
+local visible = require('countersign.visible')
 
 local M = {}
 
@@ -73,6 +75,8 @@ local function go_to(place)
   local line = math.min(place.range.start + 1, vim.api.nvim_buf_line_count(0))
   vim.api.nvim_win_set_cursor(0, { line, 0 })
   vim.cmd('normal! zv')
+  -- All of it, where the window has room.
+  inline.bring(vim.api.nvim_get_current_win(), place)
 end
 
 M.go_to = go_to
@@ -155,24 +159,131 @@ local function targets(scope)
   return list
 end
 
---- Leaves out what has only just come: a yes that was typed before it could be seen is not meant for it.
-local function seen(list)
-  return vim.tbl_filter(function(target)
-    local good = keys.can_mean(target.proposal.came)
-    if not good then
-      client.tell(('not accepted, since it has only just come: %s. Look at it, then accept it.'):format(proposals.summary(target.proposal)), vim.log.levels.WARN)
+--- Notes what is on the screen now.
+function M.look()
+  if #proposals.list() > 0 then
+    for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+      inline.look(win)
+      require('countersign.review.side').look(win)
     end
-    return good
+  end
+end
+
+--- Changes that could not be shown in the file's own window although it was tried, by proposal and hunk.
+local tried = {}
+
+--- Brings a change before the person: where it stands in a window of this tab page that has room for it, else side by side.
+local function show(proposal, file, hunk)
+  local side = require('countersign.review.side')
+  local key = proposal.id .. '/' .. hunk.id
+  for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+    local buf = vim.api.nvim_win_get_buf(win)
+    local place = proposals.find(proposal.id, hunk.id)
+    if place and (tried[key] or 0) < 2 and vim.api.nvim_buf_get_name(buf) == file.path and inline.bring(win, place) then
+      tried[key] = (tried[key] or 0) + 1
+      return vim.api.nvim_set_current_win(win)
+    end
+  end
+  side.open(proposal, file.path, function(view)
+    side.bring(view, hunk.id)
+  end, false, true)
+end
+
+local function warn(message, ...)
+  client.tell(message:format(...), vim.log.levels.WARN)
+end
+
+local function ids(hunks)
+  return vim.tbl_map(function(hunk)
+    return hunk.id
+  end, hunks)
+end
+
+--- Leaves out what has only just come, since a yes that was typed before it could be seen is not meant for it, and what was not on
+--- the screen yet: the first such change is brought there, to be accepted once it was looked at. What is left names its hunks.
+local function acceptable(list)
+  M.look()
+  local left, first, count = {}, nil, 0
+  for _, target in ipairs(list) do
+    local proposal = target.proposal
+    local meant, in_conflict = seen.meant(proposal, target.which)
+    local missing, fresh = {}, not keys.can_mean(proposal.came)
+    for _, one in ipairs(meant) do
+      if seen.lacks(proposal.id, one.file, one.hunk) then
+        missing[#missing + 1] = one
+      end
+      fresh = fresh or (#missing == 0 and not keys.can_mean(seen.shown_at(proposal.id, one.hunk)))
+    end
+    if fresh and #missing == 0 or not keys.can_mean(proposal.came) then
+      warn('not accepted, since it has only just come: %s. Look at it, then accept it.', proposals.summary(proposal))
+    elseif #missing > 0 then
+      first = first or { proposal, missing[1].file, missing[1].hunk }
+      count = count + #missing
+    elseif #meant > 0 then
+      -- Of the whole, what does not fit is left out, as it is now: it is not taken if it fits in a moment.
+      target.left_out = not target.which and ids(in_conflict) or {}
+      if #in_conflict > 0 then
+        local which = target.which and 'not accepted' or 'left out'
+        warn('%s %s, since the text there has changed.', #in_conflict == 1 and 'one change is' or #in_conflict .. ' changes are', which)
+      end
+      target.which = { hunkIds = ids(vim.tbl_map(function(one)
+        return one.hunk
+      end, meant)) }
+      left[#left + 1] = target
+    elseif #in_conflict > 0 then
+      warn('nothing is accepted, since it does not fit any more: %s. :Countersign reject leaves it out.', visible.text(in_conflict[1].conflict or 'the text has changed'))
+    else
+      warn('nothing is accepted, since no change waits there.')
+    end
+  end
+  if not first then
+    return left
+  end
+  local proposal, file, hunk = unpack(first)
+  local name = visible.text(vim.fn.fnamemodify(file.path, ':.'))
+  if hunk.status == 'rejected' then
+    warn('not accepted, since it has not been shown yet: %s. :Countersign reset makes it wait again.', name)
+    return left
+  end
+  local place, buf = proposals.find(proposal.id, hunk.id), vim.fn.bufnr(file.path)
+  if (tried[proposal.id .. '/' .. hunk.id] or 0) > 0 and place and inline.is_covered(buf, place) then
+    warn('not accepted, since another window lies over it: %s. Close that window, then accept again.', name)
+    return left
+  end
+  local more = count == 1 and '' or count == 2 and ' One more change has not been shown.' or (' %d more changes have not been shown.'):format(count - 1)
+  warn('not accepted, since it has not been shown yet: %s. Look at it now, and accept again.%s', name, more)
+  show(proposal, file, hunk)
+  return left
+end
+
+--- Leaves out proposals of which a view has an edit of the person's that is not in them: what is on the screen is not what they are.
+local function unedited(list)
+  return vim.tbl_filter(function(target)
+    local edited = require('countersign.review.side').is_edited(target.proposal.id)
+    if edited then
+      local mine = vim.b.countersign_side and vim.b.countersign_side.proposal == target.proposal.id
+      warn('nothing is decided: %s an edit of yours. :write takes it into the proposal, undo drops it.', mine and 'this side has' or 'its side by side view has')
+    end
+    return not edited
   end, list)
 end
 
---- Whether the person has written something on the after side that is not in the proposal yet: its lines are not the proposal's.
-local function has_edit()
-  if not vim.b.countersign_side or not vim.bo.modified then
-    return false
+--- What the model is told about a change that is left out.
+local LEFT_OUT = 'Left out, since the text there has changed and the change did not fit any more.'
+
+--- Decides on some hunks of proposals.
+---@param list { proposal: table, which?: table }[]
+---@param decision 'accept'|'reject'|'reset'
+---@param feedback? string Words to the model.
+function M.decide_on(list, decision, feedback)
+  list = unedited(list)
+  for _, target in ipairs(decision == 'accept' and acceptable(list) or list) do
+    proposals.decide(target.proposal, decision, target.which, feedback, function(proposal)
+      if #(target.left_out or {}) > 0 and proposals.is_waiting(proposal) then
+        proposals.decide(proposal, 'reject', { hunkIds = target.left_out }, LEFT_OUT)
+      end
+    end)
   end
-  client.tell('nothing is decided: this side has an edit of yours. :write takes it into the proposal, undo drops it.', vim.log.levels.WARN)
-  return true
 end
 
 --- Decides on the hunk under the cursor, the file's, or all.
@@ -180,26 +291,21 @@ end
 ---@param scope 'hunk'|'file'|'all'
 ---@param feedback? string Words to the model.
 function M.decide(decision, scope, feedback)
-  local list = not has_edit() and targets(scope) or {}
-  for _, target in ipairs(decision == 'accept' and seen(list) or list) do
-    proposals.decide(target.proposal, decision, target.which, feedback)
-  end
+  M.decide_on(targets(scope) or {}, decision, feedback)
 end
 
 --- Rejects and asks for words to the model.
 ---@param scope 'hunk'|'file'|'all'
 function M.reject_with_words(scope)
-  local list = not has_edit() and targets(scope) or nil
-  if not list then
+  local list = unedited(targets(scope) or {})
+  if #list == 0 then
     return
   end
   picker.input({ prompt = 'What should be different? ' }, function(words)
     if words == nil then
       return
     end
-    for _, target in ipairs(list) do
-      proposals.decide(target.proposal, 'reject', target.which, words)
-    end
+    M.decide_on(list, 'reject', words)
   end)
 end
 
@@ -216,7 +322,7 @@ function M.quickfix()
       end_lnum = math.max(place.range['end'], place.range.start + 1),
       nr = i,
       type = hunk.status == 'conflicting' and 'W' or 'I',
-      text = ('+%d −%d  %s%s'):format(plus, minus, hunk.conflict and ('in conflict (%s): '):format(hunk.conflict) or '', proposals.headline(hunk)),
+      text = ('+%d −%d  %s%s'):format(plus, minus, hunk.conflict and ('in conflict (%s): '):format(visible.text(hunk.conflict)) or '', proposals.headline(hunk)),
     }
   end
   if #items == 0 then
@@ -259,8 +365,12 @@ function M.choose(done)
 end
 
 events.on('proposal', function(data)
+  for key in pairs(proposals.is_waiting(data.proposal) and {} or tried) do
+    tried[key] = not vim.startswith(key, data.proposal.id .. '/') and tried[key] or nil
+  end
   inline.refresh(data.proposal)
   require('countersign.review.side').refresh(data.proposal, data.moved)
+  vim.schedule(M.look)
 end)
 
 events.on('found', function(data)
@@ -271,6 +381,20 @@ vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufWinEnter' }, {
   group = vim.api.nvim_create_augroup('countersign.review', {}),
   callback = function(event)
     inline.draw(event.buf)
+  end,
+})
+
+-- Whatever is drawn, it is looked at what of it is on the screen now.
+local looks = false
+vim.api.nvim_set_decoration_provider(vim.api.nvim_create_namespace('countersign.review'), {
+  on_end = function()
+    if not looks and #proposals.list() > 0 then
+      looks = true
+      vim.defer_fn(function()
+        looks = false
+        M.look()
+      end, 50)
+    end
   end,
 })
 

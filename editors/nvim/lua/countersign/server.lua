@@ -23,6 +23,58 @@ local function executable(path)
   return path and path ~= '' and vim.fn.executable(path) == 1 and vim.fn.exepath(path) or nil
 end
 
+--- Folders of programs that a project brings along.
+local OF_PROJECTS = { '/node_modules/%.bin$', '/%.?venv/bin$', '/%.?venv/Scripts$' }
+
+local function real(path)
+  return vim.fs.normalize(vim.uv.fs_realpath(path) or path)
+end
+
+local function is_in(path, folder)
+  return path == folder or vim.startswith(path, folder == '/' and '/' or folder .. '/')
+end
+
+--- Whether a program was found where a project could have put it. A root at the home folder, or around it, is no project.
+local function is_of_project(program, root)
+  local folder = vim.fs.dirname(vim.fs.normalize(program))
+  local home = real(vim.uv.os_homedir() or '/')
+  local places = { folder, real(folder), real(program) }
+  local projects = vim.tbl_keys(runs)
+  vim.list_extend(projects, { vim.uv.cwd(), root })
+  for _, place in ipairs(places) do
+    for _, pattern in ipairs(OF_PROJECTS) do
+      if place:find(pattern) then
+        return true
+      end
+    end
+    for _, project in ipairs(projects) do
+      project = real(project)
+      if is_in(place, project) and not is_in(home, project) then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+--- Looks for a program on PATH, but not where a project could have put it: the editor may have been started from a shell with
+--- the project's own folders in PATH.
+---@param root? string
+---@return string? program
+---@return string[] refused Programs of projects.
+local function on_path(name, root)
+  local refused = {}
+  for _, folder in ipairs(vim.split(vim.env.PATH or '', vim.fn.has('win32') == 1 and ';' or ':', { plain = true })) do
+    -- Relative entries are some project's.
+    local program = (folder:sub(1, 1) == '/' or folder:match('^%a:[/\\]')) and executable(folder .. '/' .. name)
+    if program and not is_of_project(program, root) then
+      return program, refused
+    end
+    refused[#refused + 1] = program or nil
+  end
+  return nil, refused
+end
+
 --- Where programs of the person's lie that are not on PATH of an editor started from a desktop.
 local function usual_places()
   local home = vim.uv.os_homedir() or ''
@@ -31,18 +83,25 @@ local function usual_places()
 end
 
 --- Looks for the server.
+---@param root? string The folder that it is for.
 ---@return string[]? cmd Program and arguments.
 ---@return string told Where it was found, or why not and what to do.
-function M.find()
+function M.find(root)
   local given = config.get().cmd
   if given then
-    local program = executable(vim.fn.expand(given[1]))
+    -- A path is the person's word, a name is looked for.
+    local program
+    if given[1]:find('[/\\~$]') then
+      program = executable(vim.fn.expand(given[1]))
+    else
+      program = on_path(given[1], root)
+    end
     if program then
       return vim.list_extend({ program }, given, 2), 'the option cmd'
     end
-    return nil, ('the option cmd names %s, which cannot be run. Mend it, or take it out so that the server is looked for.'):format(given[1])
+    return nil, ('the option cmd names %s, which cannot be run. Fix it, or remove it so that the server is looked for.'):format(given[1])
   end
-  local program = executable('countersign')
+  local program, refused = on_path('countersign', root)
   if program then
     return { program }, 'PATH'
   end
@@ -54,6 +113,7 @@ function M.find()
   return nil,
     'there is no program countersign: not on PATH, nor in '
       .. table.concat(usual_places(), ', ')
+      .. (refused[1] and ('; %s is a project\'s, and is not started'):format(refused[1]) or '')
       .. ". Install it (the README says how), or name it: require('countersign').setup({ cmd = { '/path/to/countersign' } })."
 end
 
@@ -61,9 +121,10 @@ local warned = false
 
 --- The server's command, or nil after the person was told, once, what to do.
 ---@param again? boolean Tell again.
+---@param root? string The folder that it is for.
 ---@return string[]?
-function M.command(again)
-  local cmd, told = M.find()
+function M.command(again, root)
+  local cmd, told = M.find(root)
   if not cmd and (again or not warned) then
     warned = true
     require('countersign.client').tell(told .. ' :checkhealth countersign says more.', vim.log.levels.WARN)
@@ -136,29 +197,36 @@ local function on_exit(_, _, client_id)
   end)
 end
 
+--- The environment of the server. The settings of `setup()` go this way: what a client sends later may have been put there
+--- by a project, and the server takes only preferences from it.
+local function environment(options)
+  local env = vim.deepcopy(options.env or {})
+  if next(options.settings or {}) then
+    env.COUNTERSIGN_SETTINGS = vim.json.encode(options.settings)
+  end
+  return next(env) and env or nil
+end
+
 --- The configuration of the client, for `lsp/countersign.lua` and for `vim.lsp.start`.
 ---@return vim.lsp.Config
 function M.config()
   local options = config.get()
-  local settings = { countersign = options.settings }
   return {
     name = M.name,
     cmd = function(dispatchers, given)
-      local cmd = assert(M.command(true), 'the program countersign is not found; :checkhealth countersign says more')
       local root = given and given.root_dir
-      return vim.lsp.rpc.start(cmd, told_here(dispatchers), { cwd = root and vim.fn.isdirectory(root) == 1 and root or nil, env = options.env })
+      local cmd = assert(M.command(true, root), 'the program countersign is not found; :checkhealth countersign says more')
+      return vim.lsp.rpc.start(cmd, told_here(dispatchers), { cwd = root and vim.fn.isdirectory(root) == 1 and root or nil, env = environment(options) })
     end,
     root_dir = function(buf, found)
       local root = M.root_of(buf)
-      if root and config.get().autostart and M.command() then
+      if root and config.get().autostart and M.command(false, root) then
         found(root)
       end
     end,
     capabilities = capabilities(),
     handlers = require('countersign.handlers').table(),
     commands = require('countersign.actions').commands(),
-    settings = settings,
-    init_options = options.settings,
     on_exit = on_exit,
     on_init = function(client)
       -- From here on keys are heard, so that no question comes between them.
@@ -175,7 +243,7 @@ end
 ---@param root string
 ---@return integer? client_id
 function M.start(root)
-  if not M.command(true) then
+  if not M.command(true, root) then
     return nil
   end
   local given = M.config()
@@ -209,7 +277,7 @@ function M.enable()
   end
   local function attach(buf)
     local root = config.get().autostart and M.root_of(buf)
-    if root and M.command() then
+    if root and M.command(false, root) then
       local given = M.config()
       given.root_dir = root
       vim.lsp.start(given, { bufnr = buf })

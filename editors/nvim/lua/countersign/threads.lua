@@ -282,6 +282,10 @@ end
 apply['item/completed'] = function(thread, params)
   local item = put(thread, params.item, params.turnId)
   item.complete = true
+  if params.withdrawn then
+    -- It is said again, so of what it said nothing stays but the mark that it broke off.
+    item.text, item.summary, item.content = item.text and '', item.summary and {}, item.content and {}
+  end
   if item.type == 'plan' then
     thread.plan = item
   end

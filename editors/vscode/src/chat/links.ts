@@ -4,12 +4,12 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { safeLink } from "./markdown";
-import { cut, plain } from "./words";
+import { nameOf, plain } from "./words";
 
 export async function openLink(href: string, cwd: string | undefined): Promise<void> {
   const address = safeLink(href);
   if (address === undefined) {
-    void vscode.window.showWarningMessage(`This link was not opened, because it leads neither to the web nor to a file: ${plain(cut(href, 200))}`);
+    void vscode.window.showWarningMessage(`This link was not opened, because it leads neither to the web nor to a file: ${plain(nameOf(href, 200))}`);
     return;
   }
   if (/^(https?|mailto):/i.test(address)) {
@@ -27,7 +27,7 @@ export async function openLink(href: string, cwd: string | undefined): Promise<v
 export async function openFile(name: string, line: number | undefined, cwd: string | undefined): Promise<void> {
   // A place in the network would be asked for with the person's own name and word. Escapes are decoded by now.
   if (/^[\\/]{2}/.test(name)) {
-    void vscode.window.showWarningMessage(`${plain(cut(name, 200))} was not opened, because it lies in the network.`);
+    void vscode.window.showWarningMessage(`${plain(nameOf(name, 200))} was not opened, because it lies in the network.`);
     return;
   }
   const roots = [cwd, ...(vscode.workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath)].filter((one): one is string => one !== undefined);
@@ -47,7 +47,7 @@ export async function openFile(name: string, line: number | undefined, cwd: stri
       // It may lie in the next folder.
     }
   }
-  void vscode.window.showWarningMessage(`There is no file ${plain(cut(name, 200))} that could be opened.`);
+  void vscode.window.showWarningMessage(`There is no file ${plain(nameOf(name, 200))} that could be opened.`);
 }
 
 function decoded(address: string): string {

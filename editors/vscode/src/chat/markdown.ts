@@ -4,6 +4,7 @@
  */
 import MarkdownIt from "markdown-it";
 import { highlighted } from "./highlight";
+import { hides } from "./words";
 
 export type Tag = "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "ul" | "ol" | "li" | "blockquote" | "hr" | "br" | "em" | "strong" | "s" | "code" | "table" | "thead" | "tbody" | "tr" | "th" | "td" | "a" | "span";
 
@@ -43,9 +44,8 @@ type Token = ReturnType<typeof parser.parse>[number];
  * The address of a link as it may be opened; undefined if it may not. Kept: `https`, `http`, `mailto`, and paths of files.
  */
 export function safeLink(href: string): string | undefined {
-  // What a browser would leave out when it reads the scheme is no part of an honest address. Nor is a change of direction.
-  // eslint-disable-next-line no-control-regex
-  if (href.length > 4000 || /[\u0000-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/.test(href)) {
+  // What a browser would leave out when it reads the scheme is no part of an honest address. Nor is what hides.
+  if (href.length > 4000 || /[\n\t]/.test(href) || hides(href)) {
     return undefined;
   }
   const address = href.trim();

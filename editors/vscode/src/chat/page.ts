@@ -13,7 +13,7 @@ import type { ChatServices } from "./services";
 import { NotRunning } from "./threads";
 import type { ThreadModel } from "./view";
 import type { Choices, FromPage, ToPage } from "./wire";
-import { cut } from "./words";
+import { threadName } from "./words";
 
 /** How long events are gathered before the page is told of them. */
 const GATHER_MS = 30;
@@ -44,6 +44,11 @@ export class ChatPage implements vscode.Disposable {
       threads.onEvent((event) => { this.gather(event); }),
       threads.onReset((id) => {
         if (id === this.threadId) this.show(threads.get(id));
+      }),
+      services.onShown((shown) => {
+        // What fitted no more before that, and fits again, comes first.
+        this.flush();
+        this.post({ type: "shown", ...shown });
       }),
       threads.onConnection((connected) => { void this.connected(connected); }),
       // The connection tells of itself before the state is known that it is lost by.
@@ -105,6 +110,7 @@ export class ChatPage implements vscode.Disposable {
     this.flush();
     this.threadId = model?.view.id;
     this.post({ type: "thread", view: model?.view ?? null });
+    this.services.allShown().forEach((shown) => { this.post({ type: "shown", ...shown }); });
     this.titled(titleOf(model));
     this.services.seen();
   }
@@ -228,7 +234,9 @@ export class ChatPage implements vscode.Disposable {
         // Only once the browser has it; who is asked by the editor and says no has not agreed.
         return this.answerElicitation(message, await openForServer(message.server, message.url));
       case "decide":
-        return this.services.decide(message, message.decision);
+        return this.services.decide({ proposalId: message.proposalId, hunkIds: message.hunkIds }, message.decision);
+      case "accept":
+        return this.services.accept(message.proposalId, message.hunkIds, message.leaveOut);
       case "rejectWithWords":
         await vscode.commands.executeCommand("countersign.proposal.rejectWithWords", { proposalId: message.proposalId, hunkIds: message.hunkIds });
         return;
@@ -272,7 +280,7 @@ export class ChatPage implements vscode.Disposable {
       more: found.nextCursor ?? null,
       entries: found.data.map(({ thread, snippet }) => ({
         id: thread.id,
-        title: thread.name ?? (thread.preview || "Empty conversation"),
+        title: threadName(thread, "Empty conversation", 200),
         cwd: thread.cwd.split(/[/\\]/).findLast(Boolean) ?? thread.cwd,
         updatedAtMs: thread.updatedAtMs,
         status: threads.get(thread.id)?.view.status ?? thread.status,
@@ -453,7 +461,7 @@ export class ChatPage implements vscode.Disposable {
 }
 
 function titleOf(model: ThreadModel | undefined): string {
-  return cut(model?.view.name ?? (model?.view.preview || "New conversation"), 40);
+  return threadName(model?.view ?? { preview: "" }, "New conversation", 40);
 }
 
 function overrides({ mode, model, effort }: Choices): SettingsOverride {

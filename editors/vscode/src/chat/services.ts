@@ -2,8 +2,10 @@
  * What every chat page shares.
  */
 import type * as vscode from "vscode";
+import type { Refusal } from "../proposals/state";
 import type { Target } from "../proposals/store";
-import type { ProposalDecision } from "../protocol";
+import type { ShownHunks } from "../proposals/viewed";
+import type { HunkId } from "../protocol";
 import type { Questions } from "../questions";
 import type { Attention } from "./attention";
 import type { Threads } from "./threads";
@@ -14,7 +16,12 @@ export interface ChatServices {
   readonly questions: Questions;
   readonly attention: Attention;
   /** Decides on a proposal, once the server has what was typed in it. */
-  decide(target: Target, decision: ProposalDecision): Promise<void>;
+  decide(target: Target, decision: Refusal): Promise<void>;
+  /** Accepts these hunks of a proposal, which were shown, in the same way. */
+  accept(proposalId: string, hunkIds: readonly HunkId[], leaveOut: readonly HunkId[]): Promise<void>;
+  /** What diff editors show of proposals, and have shown. */
+  readonly onShown: vscode.Event<ShownHunks>;
+  allShown(): readonly ShownHunks[];
   /** Says that another thread may be in view now. */
   seen(): void;
   /** The folder for a new conversation: undefined where there is none to choose, null where the person chose none. */

@@ -5,6 +5,7 @@
 import type {
   AgentState,
   Approval,
+  GuardianAction,
   McpElicitation,
   PlanStep,
   Proposal,
@@ -39,7 +40,8 @@ export type RowBody =
   /** `settled`: how it ended, in words; absent while it waits. */
   | { readonly kind: "question"; readonly question: Question; settled?: string }
   | { readonly kind: "error"; readonly error: TurnError }
-  | { readonly kind: "note"; readonly severity: "info" | "warning"; readonly text: string }
+  /** `denied`: what the automatic reviewer denied, which the person can allow. */
+  | { readonly kind: "note"; readonly severity: "info" | "warning"; readonly text: string; readonly denied?: GuardianAction }
   /** Words of the person's that no model has read. */
   | { readonly kind: "unanswered"; readonly input: UserInput[] };
 
@@ -222,6 +224,9 @@ export class ThreadModel {
         view.retry = undefined;
         return this.setItem(event.params.turnId, event.params.item, true, event.params.startedAtMs);
       case "countersign/item/completed":
+        if (event.params.withdrawn === true) {
+          return this.remove(event.params.item.id);
+        }
         return this.setItem(event.params.turnId, event.params.item, false, event.params.completedAtMs);
       case "countersign/item/agentMessage/delta":
         return this.change(event.params.itemId, (item) => {
@@ -282,9 +287,9 @@ export class ThreadModel {
         return this.settle(event.params.elicitationId, action === null ? "Not needed any more" : { accept: "Answered", decline: "Declined", cancel: "Closed" }[action]);
       }
       case "countersign/guardian/assessment": {
-        const { id, status, rationale, turnId } = event.params;
+        const { id, status, rationale, turnId, action } = event.params;
         const words = { inProgress: "The automatic reviewer looks at this.", approved: "The automatic reviewer allowed this.", denied: "The automatic reviewer denied this.", aborted: "The automatic review was broken off." };
-        return this.put(newRow(`guardian:${id}`, turnId, { kind: "note", severity: status === "denied" ? "warning" : "info", text: [words[status], rationale].filter(Boolean).join(" ") }));
+        return this.put(newRow(`guardian:${id}`, turnId, { kind: "note", severity: status === "denied" ? "warning" : "info", text: [words[status], rationale].filter(Boolean).join(" "), ...(status === "denied" ? { denied: action } : {}) }));
       }
       case "countersign/warning":
         return this.put(newRow(`note:${this.next()}`, event.params.turnId, { kind: "note", severity: "warning", text: event.params.message }));
@@ -340,6 +345,18 @@ export class ThreadModel {
     row.rev = (this.view.rows[at]?.rev ?? 0) + 1;
     this.view.rows[at] = row;
     return { rows: [row.key], structure: false };
+  }
+
+  /** Takes a row away: what it began is said in another one. */
+  private remove(key: string): Change {
+    const at = this.index.get(key);
+    if (at === undefined) {
+      return NOTHING;
+    }
+    this.view.rows.splice(at, 1);
+    this.index.clear();
+    this.view.rows.forEach((row, place) => this.index.set(row.key, place));
+    return { rows: [], structure: true };
   }
 
   private setItem(turnId: string | null | undefined, item: ThreadItem, live: boolean, at: number): Change {

@@ -11,11 +11,11 @@ import type {
   Mode,
   Model,
   Prompt,
-  ProposalDecision,
   ThreadFound,
   Thread,
   UserInputResponse,
 } from "../protocol";
+import type { Refusal } from "../proposals/state";
 import type { ThreadEvent } from "../rpc";
 import type { CommandName } from "./mentions";
 import type { ThreadView } from "./view";
@@ -64,7 +64,9 @@ export type FromPage =
   | { readonly type: "answerElicitation"; readonly id: string; readonly server: string; readonly requestId: McpRequestId; readonly response: McpElicitationResponse }
   /** Opens what a tool server wants to be opened, and answers by whether it was. */
   | { readonly type: "openElicitation"; readonly id: string; readonly server: string; readonly requestId: McpRequestId; readonly url: string }
-  | { readonly type: "decide"; readonly proposalId: string; readonly decision: ProposalDecision; readonly path: string | null; readonly hunkIds: readonly HunkId[] | null }
+  | { readonly type: "decide"; readonly proposalId: string; readonly decision: Refusal; readonly hunkIds: readonly HunkId[] | null }
+  /** Accepts what the page has shown, by its ids. `leaveOut`: what does not fit and is given up with that. */
+  | { readonly type: "accept"; readonly proposalId: string; readonly hunkIds: readonly HunkId[]; readonly leaveOut: readonly HunkId[] }
   | { readonly type: "rejectWithWords"; readonly proposalId: string; readonly hunkIds: readonly HunkId[] | null }
   | { readonly type: "showProposal"; readonly proposalId: string; readonly path: string }
   | { readonly type: "searchFiles"; readonly token: number; readonly query: string }
@@ -86,6 +88,8 @@ export type ToPage =
   | { readonly type: "prompts"; readonly prompts: readonly Pick<Prompt, "name" | "description" | "argumentHint">[] }
   | { readonly type: "history"; readonly entries: readonly string[] }
   | { readonly type: "notice"; readonly severity: "info" | "error"; readonly text: string }
+  /** Diff editors have shown these changes. */
+  | { readonly type: "shown"; readonly proposalId: string; readonly hunkIds: readonly HunkId[] }
   | { readonly type: "attention"; readonly activeFile: string | null; readonly lines: { readonly start: number; readonly end: number } | null }
   /** Puts a mention into the composer. */
   | { readonly type: "insert"; readonly text: string }

@@ -1,7 +1,10 @@
 /**
  * What things are called in the chat.
  */
-import type { AccountReadResult, AccountStatusResult, Approval, ApprovalDecision, Confined, Permission, RateLimits, RateWindow, ThreadTokenUsage } from "../protocol";
+import type { AccountReadResult, AccountStatusResult, Approval, ApprovalDecision, Confined, GuardianAction, Permission, RateLimits, RateWindow, ThreadTokenUsage } from "../protocol";
+import { visible, visibleText } from "./visible";
+
+export { hides, visible, visibleText } from "./visible";
 
 export const confinedWords: Readonly<Record<Confined, string>> = {
   readOnly: "sandbox: reads only",
@@ -35,15 +38,24 @@ export function plain(text: string): string {
   return text.replaceAll("](", "] (");
 }
 
-/** Signs that hide, or that turn the writing round, written out: what is agreed to must read as it is. Ends of lines and tabs stay. */
-export function visible(text: string): string {
-  // eslint-disable-next-line no-control-regex
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/gu, (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16)}}`);
+/** A text of the page as it may be seen. */
+export function shown(text: string): string {
+  return visibleText(text);
 }
 
-/** Whether a message of the editor, which has no line ends and ends after some hundred signs, shows a text as it is. */
+/** Characters of a message that its box has room for in a small window, too; the editor itself cuts it after a thousand. */
+const MOST_MESSAGE = 600;
+/** Characters of the second line of an entry in a list, which is cut where the list ends. */
+const MOST_LINE = 80;
+
+/** Whether a message of the editor, which has no line ends, shows a text as it is. */
 export function fitsMessage(text: string): boolean {
-  return text.length <= 300 && !/[\r\n]/.test(text);
+  return text.length <= MOST_MESSAGE && !/[\r\n]/.test(text);
+}
+
+/** The same of an entry of a list. */
+export function fitsLine(text: string): boolean {
+  return text.length <= MOST_LINE && !/[\r\n]/.test(text);
 }
 
 /** Text cut to a length, with a sign that it was. */
@@ -71,43 +83,106 @@ export function permissionWords(permission: Permission): string {
   }
 }
 
-/** What others name a thing, in the title of a question: it must not push the thing itself out of sight. */
-function nameOf(text: string): string {
-  return cut(visible(text).replace(/\s+/g, " "), 100);
+/** The same on one line, uncut: what a person decides on. */
+function oneLine(text: string): string {
+  return visibleText(text).replace(/\s+/g, " ").trim();
 }
 
-/** What a question is about: its title, and the thing itself as code where it has one; `line`: the code for a message, shorter where that says the same. */
+/** What others name a thing, on one line: it must not push what follows out of sight. */
+export function nameOf(text: string, most = 100): string {
+  return cut(visibleText(text).replace(/\s+/g, " ").trim(), most);
+}
+
+/** What a conversation is called, in so many characters. */
+export function threadName({ name, preview }: { readonly name?: string | null | undefined; readonly preview: string }, otherwise: string, most: number): string {
+  return nameOf(name ?? "", most) || nameOf(preview, most) || otherwise;
+}
+
+/** A date as the editor's language writes it, without the marks and narrow blanks that some languages put into it. */
+export function dateWords(date: string): string {
+  return date.replace(/[\u200e\u200f\u061c]/g, "").replace(/\p{Zs}/gu, " ");
+}
+
+/**
+ * What a question is about, as it may be shown: its title, and the thing itself as code where it has one; `line`: the code for a message,
+ * shorter where that says the same.
+ */
 export function approvalWords(approval: Approval): { title: string; code: string; line: string; where: string | undefined; details: string[] } {
+  // What the server notes of it comes first: no words of the agent's push it out of sight, or pass for it.
+  const notes = (approval.notes ?? []).map((note) => `Note: ${visibleText(note)}`);
+  const reason = visibleText(approval.reason);
   if ("command" in approval) {
-    const code = shellWords(approval.command);
+    // To the letter as the server writes it: which program runs is part of it, whatever its name.
+    const code = visible(approval.display);
+    const says = approval.justification ? `The agent says: ${visibleText(approval.justification).replace(/\s+/g, " ")}` : undefined;
+    const risk = approval.risk ? `Risk: ${approval.risk.level}. ${visibleText(approval.risk.description).replace(/\s+/g, " ")}` : undefined;
     return {
       title: "Run this command?",
       code,
       line: code,
-      where: `in ${approval.cwd.split(/[/\\]/).findLast(Boolean) ?? approval.cwd} · ${confinedWords[approval.confined]}`,
-      details: [approval.reason, approval.justification, approval.risk ? `Risk: ${approval.risk.level}. ${approval.risk.description}` : undefined].filter((one): one is string => Boolean(one)),
+      // All of it: folders of the same name are not the same.
+      where: `in ${oneLine(approval.cwd)} · ${confinedWords[approval.confined]}`,
+      details: [...notes, reason, says, risk].filter((one): one is string => Boolean(one)),
     };
   }
   if ("server" in approval) {
     const given = approval.arguments ?? null;
-    return { title: `Call ${nameOf(approval.title || approval.tool)} of ${nameOf(approval.server)}?`, code: JSON.stringify(given, undefined, 2), line: JSON.stringify(given), where: undefined, details: [approval.reason] };
+    // What a yes for longer covers: the tool as it is.
+    const definition = approval.definition ? `\n\n${visible(approval.definition)}` : "";
+    // The name says which tool it is; the title is what its server says of it.
+    const [tool, title] = [oneLine(approval.tool), oneLine(approval.title)];
+    const named = title === "" || title === tool ? tool : `${tool} (“${title}”)`;
+    return { title: `Call ${named} of ${oneLine(approval.server)}?`, code: visible(JSON.stringify(given, undefined, 2)) + definition, line: visible(JSON.stringify(given)), where: undefined, details: [...notes, reason] };
   }
   const wanted = approval.permissions?.length ? approval.permissions.map(permissionWords) : approval.folders.map((folder) => `Write in ${folder}`);
-  const code = wanted.join("\n");
-  return { title: approval.permissions?.length ? "Allow more than the sandbox does?" : "Allow writing outside the workspace?", code, line: code, where: undefined, details: [approval.reason] };
+  const code = visible(wanted.join("\n"));
+  return { title: approval.permissions?.length ? "Allow more than the sandbox does?" : "Allow writing outside the workspace?", code, line: code, where: undefined, details: [...notes, reason] };
+}
+
+/** A question as one message of the editor's, which is shown whole or not answered with yes. */
+export function approvalMessage(approval: Approval): string {
+  const { title, line, where, details } = approvalWords(approval);
+  const who = approval.agent ? `The agent ${nameOf(approval.agent)} asks. ` : "";
+  return `${who}${title} ${line}${where === undefined ? "" : ` (${where})`} ${details.join(" ")}`.trim();
 }
 
 /** What a yes for the session covers, in words. */
 export function scopeWords(approval: Approval): string | undefined {
   const scope = "sessionScope" in approval ? approval.sessionScope : "";
-  return scope === "" || !approval.availableDecisions.includes("acceptForSession") ? undefined : `“For this session” covers ${scope}.`;
+  return scope === "" || !approval.availableDecisions.includes("acceptForSession") ? undefined : `covers ${visibleText(scope)}`;
 }
 
-/** An argument list as one would type it; a shell's `-c` is shown as its script. */
-export function shellWords(command: readonly string[]): string {
-  const script = command.length === 3 && /(^|\/)(ba|z|da|k|fi)?sh$/.test(command[0] ?? "") && /^-l?c$/.test(command[1] ?? "") ? command[2] : undefined;
-  return script ?? command.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
+/** Whether an entry of a list, which has one line for it, shows all that a decision covers. */
+export function fitsEntry(decision: ApprovalDecision, approval: Approval): boolean {
+  const rule = "alwaysRule" in approval ? approval.alwaysRule : undefined;
+  if ((decision === "acceptForSession" || decision === "acceptAlways") && "definition" in approval && approval.definition !== "") {
+    // It covers the tool as it is, which stands in the chat.
+    return false;
+  }
+  switch (decision) {
+    case "acceptForSession":
+      return fitsLine(scopeWords(approval) ?? "");
+    case "acceptAlways":
+      return !rule || (fitsLine(visible(rule.text)) && visible(rule.title).length <= MOST_TITLE);
+    default:
+      return true;
+  }
 }
+
+/** What the automatic reviewer judged, all of it. */
+export function judgedWords(action: GuardianAction): string {
+  switch (action.type) {
+    case "command":
+      return visible(`${action.display}\nin ${action.cwd}, ${confinedWords[action.confined]}`);
+    case "tool":
+      return visible(`${action.tool} of ${action.server}\n${JSON.stringify(action.arguments, undefined, 2)}`);
+    case "permission":
+      return visibleText(action.request);
+  }
+}
+
+/** Characters of a rule's name on a button. */
+const MOST_TITLE = 60;
 
 /** What the button of a decision says. */
 export function decisionTitle(decision: ApprovalDecision, approval: Approval): string {
@@ -121,7 +196,7 @@ export function decisionTitle(decision: ApprovalDecision, approval: Approval): s
     case "acceptForSession":
       return `${verb} for this session`;
     case "acceptAlways":
-      return `Always${"alwaysRule" in approval && approval.alwaysRule ? ` for ${cut(approval.alwaysRule.title, 60)}` : ""}`;
+      return `Always${"alwaysRule" in approval && approval.alwaysRule ? ` for ${nameOf(approval.alwaysRule.title, MOST_TITLE)}` : ""}`;
     case "decline":
       return "Deny";
     case "cancel":
@@ -144,7 +219,7 @@ export function accountWords({ account, requiresOpenaiAuth }: AccountReadResult,
 export function allowanceWords(limits: RateLimits): string[] {
   const line = (name: string, window: RateWindow | null | undefined): string[] => {
     if (!window) return [];
-    const anew = window.resetsAt ? `, anew ${new Date(window.resetsAt * 1000).toLocaleString()}` : "";
+    const anew = window.resetsAt ? `, anew ${dateWords(new Date(window.resetsAt * 1000).toLocaleString())}` : "";
     return [`${windowName(name, window.windowMinutes)}: ${Math.round(100 - window.usedPercent)} % left${anew}`];
   };
   const credits = limits.unlimitedCredits === true ? ["Credits without limit"] : limits.creditBalance ? [`Credits: ${limits.creditBalance}`] : [];

@@ -3,12 +3,15 @@
  * typed in it becomes the hunk's new text.
  */
 import * as vscode from "vscode";
-import type { Proposal, ProposalFile } from "../protocol";
-import { asInEditor, edited, outcomeInEditor } from "./regions";
-import type { Region } from "./regions";
+import type { Hunk, HunkId, Proposal, ProposalFile } from "../protocol";
+import { visible } from "../chat/visible";
+import { asInEditor, edited, isThere, linesOf, outcomeInEditor } from "./regions";
+import type { Region, Span } from "./regions";
 import type { Proposals } from "./store";
 
 export const SCHEME = "countersign-proposal";
+/** Says that our documents are UTF-8, whatever the person's files are: what is shown must be what was read. */
+const MARK = "\uFEFF";
 /** How long a person must have paused before what was typed is handed over. */
 const TYPING_MS = 400;
 /** The way on for who typed what the server does not take. */
@@ -21,6 +24,8 @@ interface Sheet {
   regions: Region[];
   /** Of `text`. */
   known: Region[];
+  /** What the text is made of. */
+  readonly made: Made;
   mtime: number;
   /** Hunks that were edited since they were last handed over. */
   readonly edited: Set<string>;
@@ -29,6 +34,20 @@ interface Sheet {
   handing: Promise<void>;
   /** Why what was handed over last was not taken. */
   trouble?: string | undefined;
+}
+
+/** What a document of ours was made of when it was read. */
+interface Made {
+  readonly text: string;
+  readonly regions: Region[];
+  /** The file that it is about. */
+  readonly uri: string;
+  /** The file's text then, as the editor has it. */
+  readonly current: string | undefined;
+  /** The hunks whose outcome the text has, and the lines of it that it is. */
+  readonly holds: ReadonlyMap<HunkId, Span>;
+  /** Those of them that were in the file already. */
+  readonly there: readonly HunkId[];
 }
 
 /** What was typed in documents of a proposal and is not with the server, and why. */
@@ -64,6 +83,9 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
   private readonly opening = new Map<string, Promise<Sheet>>();
   private readonly changes = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
   readonly onDidChangeFile = this.changes.event;
+  private readonly reads = new vscode.EventEmitter<void>();
+  /** A document was read, whether or not its text is another one now. */
+  readonly onRead = this.reads.event;
   private readonly cleanup: { dispose(): unknown }[];
 
   constructor(
@@ -72,6 +94,7 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
   ) {
     this.cleanup = [
       this.changes,
+      this.reads,
       vscode.workspace.registerFileSystemProvider(SCHEME, this, { isCaseSensitive: true }),
       proposals.onChange((proposal) => { this.refresh(proposal); }),
       vscode.workspace.onDidChangeTextDocument((change) => { this.typed(change); }),
@@ -89,6 +112,37 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
   regions(document: vscode.TextDocument): readonly Region[] {
     const sheet = this.sheets.get(document.uri.toString());
     return sheet !== undefined && (document.isDirty || document.getText() === sheet.text) ? sheet.regions : [];
+  }
+
+  /**
+   * The hunks that a diff of these two documents shows as they would be made: those in the text on its right, which must be the one that was
+   * read, where its left side has what they change; each with its lines on the right. The editor may be behind the server, and the server
+   * behind what is typed.
+   */
+  shownBy(original: vscode.Uri, modified: vscode.Uri): ReadonlyMap<HunkId, Span> {
+    const [place, left] = [placeOf(modified), placeOf(original)];
+    const made = this.madeOf(modified);
+    if (place?.side !== "after" || made === undefined) {
+      return new Map();
+    }
+    if (left !== undefined) {
+      const isItsOwn = left.side === "before" && left.proposalId === place.proposalId && left.path === place.path;
+      return isItsOwn && this.madeOf(original) !== undefined ? made.holds : new Map();
+    }
+    const file = original.toString();
+    const isAsRead = file === made.uri && documentOf(file)?.getText() === made.current;
+    return new Map([...made.holds].filter(([id]) => isAsRead && !made.there.includes(id)));
+  }
+
+  /** What a document was made of, while it holds the text that was read. */
+  private madeOf(uri: vscode.Uri): Made | undefined {
+    const sheet = this.sheets.get(uri.toString());
+    return sheet !== undefined && documentOf(uri.toString())?.getText() === sheet.text ? sheet.made : undefined;
+  }
+
+  /** Reads the documents of a proposal again. */
+  renew(proposal: Proposal): void {
+    this.refresh(proposal);
   }
 
   /** Hands over at once what was typed in the documents of a proposal. Gives what of it was not taken; undefined if all was. */
@@ -126,11 +180,11 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
 
   async stat(uri: vscode.Uri): Promise<vscode.FileStat> {
     const sheet = await this.sheet(uri);
-    return { type: vscode.FileType.File, ctime: 0, mtime: sheet.mtime, size: Buffer.byteLength(sheet.text) };
+    return { type: vscode.FileType.File, ctime: 0, mtime: sheet.mtime, size: Buffer.byteLength(MARK + sheet.text) };
   }
 
   async readFile(uri: vscode.Uri): Promise<Uint8Array> {
-    return Buffer.from((await this.sheet(uri)).text);
+    return Buffer.from(MARK + (await this.sheet(uri)).text);
   }
 
   writeFile(uri: vscode.Uri, content: Uint8Array): void {
@@ -138,7 +192,7 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
     if (sheet === undefined) {
       throw vscode.FileSystemError.FileNotFound(uri);
     }
-    sheet.text = Buffer.from(content).toString();
+    sheet.text = Buffer.from(content).toString().replace(/^\uFEFF/, "");
     sheet.known = sheet.regions;
     sheet.mtime += 1;
   }
@@ -185,14 +239,15 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
     if (file === undefined) {
       throw vscode.FileSystemError.FileNotFound(uri);
     }
-    const made = place.side === "before" ? { text: asInEditor(file.before ?? ""), regions: [] } : afterOf(file);
+    const made = madeOf(file, place.side);
     const before = this.sheets.get(uri.toString());
     if (isKept && before !== undefined && isTyped(uri.toString(), before)) {
       // That has begun while the proposal was read.
       return before;
     }
-    const sheet: Sheet = { ...made, known: made.regions, mtime: (before?.mtime ?? 0) + 1, edited: before?.edited ?? new Set(), timer: before?.timer, handing: before?.handing ?? Promise.resolve() };
+    const sheet: Sheet = { text: made.text, regions: made.regions, known: made.regions, made, mtime: (before?.mtime ?? 0) + 1, edited: before?.edited ?? new Set(), timer: before?.timer, handing: before?.handing ?? Promise.resolve() };
     this.sheets.set(uri.toString(), sheet);
+    this.reads.fire();
     return sheet;
   }
 
@@ -301,12 +356,35 @@ function isTyped(key: string, sheet: Sheet): boolean {
   return documentOf(key)?.isDirty === true || sheet.edited.size > 0;
 }
 
-function afterOf(file: ProposalFile): { text: string; regions: Region[] } {
+/** What stands in the place of the text of a file that has none. */
+function entryOf(path: string, what: string): string {
+  return `${visible(path)}\n${visible(what)}\n`;
+}
+
+function madeOf(file: ProposalFile, side: Place["side"]): Made {
+  const { text, regions, holds } = side === "before" ? { text: file.notText ? entryOf(file.path, file.notText) : asInEditor(file.before ?? ""), regions: [], holds: [] } : afterOf(file);
+  const all = { start: 0, end: text === "" ? 0 : text.split("\n").length - 1 };
+  const lines = new Map(regions.map((region) => [region.hunkId, linesOf(text, region)]));
+  const current = typeof file.current === "string" ? asInEditor(file.current) : undefined;
+  return { text, regions, uri: vscode.Uri.parse(file.uri).toString(), current, holds: new Map(holds.map((id) => [id, lines.get(id) ?? all])), there: file.hunks.filter((hunk) => isThere(file.current, hunk)).map(({ id }) => id) };
+}
+
+function afterOf(file: ProposalFile): { text: string; regions: Region[]; holds: HunkId[] } {
+  const taken = file.hunks.filter(isTaken).map(({ id }) => id);
   if (file.kind.type === "delete") {
-    return { text: "", regions: [] };
+    // It stays where the change does not fit any more, whatever was said of that a moment before.
+    return { text: "", regions: [], holds: typeof file.result === "string" ? [] : taken };
+  }
+  if (file.notText) {
+    return { text: entryOf((file.kind.type === "update" ? file.kind.movePath : undefined) ?? file.path, file.notText), regions: [], holds: taken };
   }
   const made = outcomeInEditor(file.current ?? "", file.hunks);
   const result = asInEditor(file.result ?? made.text);
-  // The server's word counts; where the two differ nothing can be edited, but all can be read.
-  return made.text === result ? made : { text: result, regions: [] };
+  // The server's word counts; where the two differ nothing can be edited, but all can be read. Which hunks are in it nobody can tell.
+  return made.text === result ? { ...made, holds: taken } : { text: result, regions: [], holds: [] };
+}
+
+/** Whether a hunk is in the outcome of its file. */
+function isTaken({ status }: Hunk): boolean {
+  return status === "pending" || status === "accepted";
 }

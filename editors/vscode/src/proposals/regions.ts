@@ -34,6 +34,16 @@ export function outcomeInEditor(current: string, hunks: readonly Hunk[]): { text
   return outcome(withEnds(current, text), hunks.map((hunk) => ({ ...hunk, newText: withEnds(hunk.newText, text) })));
 }
 
+/** Whether the change of a hunk is in its file already, so that the file and the outcome show no difference there. */
+export function isThere(current: string | null | undefined, { range, oldText, newText }: Hunk): boolean {
+  if (current === null || current === undefined) {
+    return true;
+  }
+  const plain = (text: string): string => text.replace(/\r\n|\r/g, "\n").replace(/\n$/, "");
+  const lines = current.split(/(?<=\n)/).slice(range.start, range.end).join("");
+  return plain(oldText) !== plain(newText) && plain(lines) === plain(newText);
+}
+
 /** A text as the editor has it: with line ends of one kind, and without a byte order mark. */
 export function asInEditor(text: string): string {
   return withEnds(text.replace(/^\uFEFF/, ""), text);
@@ -73,4 +83,11 @@ export function spanAt<T extends Span>(spans: readonly T[], line: number): T | u
   const over = spans.filter(({ start, end }) => line >= start && line < Math.max(end, start + 1));
   const [one, ...others] = over.length > 0 ? over : spans.filter(({ start, end }) => line >= start - 1 && line <= end);
   return others.length === 0 ? one : undefined;
+}
+
+/** The lines that a region of a text covers. */
+export function linesOf(text: string, { start, end }: Region): Span {
+  const before = (offset: number): number => text.slice(0, offset).split("\n").length - 1;
+  const first = before(start);
+  return { start: first, end: start === end ? first : before(end) + (text[end - 1] === "\n" ? 0 : 1) };
 }

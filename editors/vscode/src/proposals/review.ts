@@ -2,22 +2,29 @@
  * The person's way through a proposal: diff editors, the next hunk, deciding where one is.
  */
 import * as vscode from "vscode";
-import { plain } from "../chat/words";
-import type { Hunk, Proposal, ProposalDecision, ProposalFile } from "../protocol";
+import { nameOf, plain, visibleText } from "../chat/words";
+import type { Hunk, HunkId, Proposal, ProposalDecision, ProposalFile } from "../protocol";
+import { beyondText } from "./beyond";
 import { placeOf, SCHEME, TAKE_BACK, uriOf } from "./documents";
 import type { Place, ProposalDocuments, Untaken } from "./documents";
-import { spanAt } from "./regions";
+import { asInEditor, isThere, spanAt } from "./regions";
 import type { Span } from "./regions";
+import type { Yes } from "./shown";
 import { isOpen, isWaiting } from "./state";
+import type { Refusal } from "./state";
 import type { Proposals, Target } from "./store";
+import { titleOf } from "./viewed";
+import type { Viewed } from "./viewed";
 
 const REVIEW = "Review";
-const ACCEPT = "Accept All";
 const REJECT = "Reject All";
 const NONE_WAITS = "No change that waits is at the cursor. Put the cursor on one: “Countersign: Go to the Agent's Next Change”.";
 const NONE_DECIDED = "No change that you have decided on is at the cursor.";
 const DECIDED = "That change does not wait any more.";
 const NONE_HERE = "No change of the agent waits here.";
+const UNSEEN = "Nothing was accepted yet, since this change had not been shown.";
+const UNSEEN_PART = "Nothing was accepted yet, since not all of this change had been on the screen.";
+const MISFIT = "Nothing was accepted, because the change does not fit the file any more.";
 const SEVERAL = "Nothing was decided: several proposals of the agent change this file. Choose one in the list of proposed changes.";
 
 export class Review implements vscode.CodeLensProvider, vscode.Disposable {
@@ -40,6 +47,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   constructor(
     private readonly proposals: Proposals,
     private readonly documents: ProposalDocuments,
+    private readonly viewed: Viewed,
     private readonly isSeen: (threadId: string) => boolean,
     private readonly isPreviewed: () => boolean,
   ) {
@@ -85,15 +93,20 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
 
   /** Shows a file of a proposal as it is and as it would be; the first that waits, where none is named. */
   async open(target: Target): Promise<void> {
-    const proposal = this.proposals.get(target.proposalId) ?? (await this.proposals.readWhole(target.proposalId));
+    // With its texts, which are mentioned only when they are asked for.
+    const proposal = await this.proposals.readWhole(target.proposalId);
     const file = proposal.files.find((one) => one.path === target.path) ?? proposal.files.find((one) => one.hunks.some(isOpen)) ?? proposal.files[0];
     if (file === undefined) {
       return;
     }
     const line = file.hunks.find((hunk) => target.hunkIds?.includes(hunk.id))?.range.start ?? file.hunks.find(isOpen)?.range.start;
-    const before = file.kind.type === "add" || !isWaiting(proposal) ? uriOf(file, proposal.id, "before") : vscode.Uri.parse(file.uri);
-    const name = vscode.workspace.asRelativePath(file.path);
-    await vscode.commands.executeCommand("vscode.diff", before, uriOf(file, proposal.id, "after"), `${name} (proposed)`, {
+    const before = isWaiting(proposal) && showsItsChanges(file) ? vscode.Uri.parse(file.uri) : uriOf(file, proposal.id, "before");
+    const [after, title] = [uriOf(file, proposal.id, "after"), titleOf(file)];
+    if (beyondText(file, (path) => path).length > 0) {
+      // One that was opened in another way does not say in its name what its texts do not show.
+      await closeTabs(({ label, input, isDirty }) => input instanceof vscode.TabInputTextDiff && input.modified.toString() === after.toString() && label !== title && !isDirty);
+    }
+    await vscode.commands.executeCommand("vscode.diff", before, after, title, {
       preview: true,
       ...(line === undefined ? {} : { selection: new vscode.Range(line, 0, line, 0) }),
     });
@@ -123,7 +136,68 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   async decide(given: unknown, decision: ProposalDecision): Promise<void> {
     const target = this.target(given);
     if (this.canDecide(target, NONE_HERE)) {
+      await this.decideOn(target, decision);
+    }
+  }
+
+  private async decideOn(target: Target, decision: ProposalDecision): Promise<void> {
+    if (decision !== "accept") {
       await this.put(target, decision);
+      return;
+    }
+    const proposal = this.proposals.get(target.proposalId);
+    if (proposal === undefined) {
+      return;
+    }
+    const { hunkIds, unseen, inConflict } = this.viewed.yesTo(proposal, target);
+    if (hunkIds.length === 0 && inConflict.length === 0) {
+      void vscode.window.showInformationMessage(DECIDED);
+      return;
+    }
+    if (unseen.length > 0) {
+      await this.showFirst(proposal, unseen);
+      return;
+    }
+    // Of a file those that do not fit are left waiting, of the whole they are left out.
+    await this.accept(target.proposalId, hunkIds, target.path || target.hunkIds ? [] : inConflict.map(({ id }) => id));
+  }
+
+  /** Brings what was not shown into view, to be accepted once it was looked at. */
+  private async showFirst(proposal: Proposal, [next, ...more]: Yes["unseen"]): Promise<void> {
+    if (next === undefined) {
+      return;
+    }
+    const { file, hunk } = next;
+    const why = this.viewed.hasBegun(proposal, hunk) ? UNSEEN_PART : UNSEEN;
+    await this.open({ proposalId: proposal.id, path: file.path, hunkIds: [hunk.id] });
+    // Where its diff was open all the time it may be behind.
+    this.documents.renew(proposal);
+    this.viewed.bring(proposal, hunk);
+    const rest = more.length === 0 ? "" : more.length === 1 ? " One more change has not been shown: it comes then." : ` ${more.length} more changes have not been shown: they come then, one by one.`;
+    void vscode.window.showInformationMessage(plain(`${why} Look at ${nameOf(vscode.workspace.asRelativePath(file.path))}, and accept again.${rest}`));
+  }
+
+  /**
+   * Accepts hunks that were shown, by their ids, once the server has what was typed in them. Those of `leaveOut` are rejected after that, if
+   * they still do not fit: the rest need not wait for them.
+   */
+  async accept(proposalId: string, hunkIds: readonly HunkId[], leaveOut: readonly HunkId[] = []): Promise<void> {
+    const statusOf = (id: HunkId): Hunk["status"] | undefined => this.proposals.get(proposalId)?.files.flatMap((file) => file.hunks).find((hunk) => hunk.id === id)?.status;
+    const isBegun = this.proposals.get(proposalId)?.files.some((file) => file.hunks.some(({ status }) => status === "accepted")) === true;
+    if (hunkIds.length === 0 && !(isBegun && leaveOut.length > 0)) {
+      void vscode.window.showInformationMessage(MISFIT);
+      return;
+    }
+    if (await this.isTyped({ proposalId, hunkIds }, "accept")) {
+      return;
+    }
+    if (hunkIds.length > 0) {
+      await this.proposals.accept(proposalId, hunkIds);
+    }
+    const left = leaveOut.filter((id) => statusOf(id) === "conflicting");
+    if (left.length > 0) {
+      await this.put({ proposalId, hunkIds: left }, "reject");
+      void vscode.window.showInformationMessage(left.length === 1 ? "One change did not fit its file any more, so it was left out." : `${left.length} changes did not fit their files any more, so they were left out.`);
     }
   }
 
@@ -135,7 +209,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   async decideAtCursor(decision: ProposalDecision): Promise<void> {
     const target = this.atCursor((hunk) => isOpen(hunk) === (decision !== "reset"));
     if (this.canDecide(target, decision === "reset" ? NONE_DECIDED : NONE_WAITS)) {
-      await this.put(target, decision);
+      await this.decideOn(target, decision);
     }
   }
 
@@ -158,17 +232,24 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   }
 
   /** Decides on what the person sees: once the server has what they typed in it. What they do not want needs none of that. */
-  async put(target: Target, decision: ProposalDecision, feedback?: string): Promise<void> {
+  async put(target: Target, decision: Refusal, feedback?: string): Promise<void> {
+    if (!(await this.isTyped(target, decision))) {
+      await this.proposals.decide(target, decision, feedback);
+    }
+  }
+
+  /** Whether a decision has to wait, since the server does not have what was typed in what it is about; that is said. */
+  private async isTyped(target: Target, decision: ProposalDecision): Promise<boolean> {
     const untaken = await this.documents.flush(target.proposalId);
     if (untaken !== undefined && this.wouldLose(untaken, target, decision)) {
       await this.tellUntaken(target, untaken);
-      return;
+      return true;
     }
     if (decision === "reject" && untaken?.hunkIds.every((id) => this.isAbout(target, id)) === true) {
       // With the change goes what was typed in it: a document that holds it would ask to be saved.
       await this.documents.takeBack(target.proposalId);
     }
-    await this.proposals.decide(target, decision, feedback);
+    return false;
   }
 
   /** Whether a change could get into a file by a decision without what was typed in it. */
@@ -215,8 +296,13 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
 
   /** The hunks of what an editor shows, by its lines. In a diff of a proposal those of others are not meant. */
   private hunksIn(document: vscode.TextDocument): (Span & { proposal: Proposal; file: ProposalFile; hunk: Hunk })[] {
-    const isOutcome = placeOf(document.uri)?.side === "after";
-    return this.filesOf(document.uri).flatMap(({ proposal, file }) => (isOutcome ? this.spansOfOutcome(document, file) : file.hunks.map((hunk) => ({ ...hunk.range, hunk }))).map((span) => ({ ...span, proposal, file })));
+    const side = placeOf(document.uri)?.side;
+    const spansIn = (file: ProposalFile): (Span & { hunk: Hunk })[] => {
+      if (side === "after") return this.spansOfOutcome(document, file);
+      // The hunks lie in today's text, not in the one that the agent saw.
+      return side === "before" && file.kind.type === "update" && !file.notText ? [] : file.hunks.map((hunk) => ({ ...hunk.range, hunk }));
+    };
+    return this.filesOf(document.uri).flatMap(({ proposal, file }) => spansIn(file).map((span) => ({ ...span, proposal, file })));
   }
 
   /** Where the hunks of a file lie in its outcome; one that is not in it, where its lines stand as they are. */
@@ -286,14 +372,14 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     if (this.isSeen(proposal.threadId) || this.isPreviewed()) {
       return;
     }
-    const names = proposal.files.map((file) => vscode.workspace.asRelativePath(file.path));
+    const names = proposal.files.map((file) => nameOf(vscode.workspace.asRelativePath(file.path)));
     const shown = names.slice(0, 4).join(", ") + (names.length > 4 ? ` and ${names.length - 4} more` : "");
-    const chosen = await vscode.window.showInformationMessage(plain(`The agent proposes changes to ${shown}.`), REVIEW, ACCEPT, REJECT);
+    const chosen = await vscode.window.showInformationMessage(plain(`The agent proposes changes to ${shown}.`), REVIEW, REJECT);
     if (chosen === undefined || !this.canDecide({ proposalId: proposal.id }, DECIDED)) {
       return;
     }
+    // There is no yes in a message that shows nothing of the change.
     if (chosen === REVIEW) await this.open({ proposalId: proposal.id });
-    else if (chosen === ACCEPT) await this.put({ proposalId: proposal.id }, "accept");
     else await this.put({ proposalId: proposal.id }, "reject");
   }
 
@@ -305,7 +391,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
       const marks = (empty: boolean): vscode.DecorationOptions[] =>
         hunks
           .filter(({ hunk }) => (hunk.range.start === hunk.range.end) === empty)
-          .map(({ hunk }) => ({ range: new vscode.Range(hunk.range.start, 0, Math.max(hunk.range.start, hunk.range.end - 1), 0), hoverMessage: new vscode.MarkdownString().appendCodeblock(hunk.newText || "(nothing)", editor.document.languageId) }));
+          .map(({ hunk }) => ({ range: new vscode.Range(hunk.range.start, 0, Math.max(hunk.range.start, hunk.range.end - 1), 0), hoverMessage: new vscode.MarkdownString().appendCodeblock(visibleText(hunk.newText) || "(nothing)", editor.document.languageId) }));
       editor.setDecorations(this.goes, marks(false));
       editor.setDecorations(this.comes, marks(true));
     }
@@ -313,16 +399,31 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
 
   /** The documents of a proposal that is settled show nothing any more. */
   private async close(proposal: Proposal): Promise<void> {
-    const tabs = vscode.window.tabGroups.all
-      .flatMap((group) => group.tabs)
-      .filter(({ input }) => {
-        const uri = input instanceof vscode.TabInputTextDiff ? input.modified : input instanceof vscode.TabInputText ? input.uri : undefined;
-        return uri !== undefined && placeOf(uri)?.proposalId === proposal.id;
-      });
-    if (tabs.length > 0) {
-      await vscode.window.tabGroups.close(tabs, true);
-    }
+    await closeTabs(({ input }) => {
+      const uri = input instanceof vscode.TabInputTextDiff ? input.modified : input instanceof vscode.TabInputText ? input.uri : undefined;
+      return uri !== undefined && placeOf(uri)?.proposalId === proposal.id;
+    });
   }
+}
+
+async function closeTabs(isMeant: (tab: vscode.Tab) => boolean): Promise<void> {
+  const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter(isMeant);
+  if (tabs.length > 0) {
+    await vscode.window.tabGroups.close(tabs, true);
+  }
+}
+
+/**
+ * Whether the file as it is, beside its outcome, shows each change that waits. Where it has one already, or the editor reads it differently from
+ * the server, the text that the agent saw does.
+ */
+function showsItsChanges(file: ProposalFile): boolean {
+  if (file.kind.type === "add" || file.notText || typeof file.current !== "string") {
+    return false;
+  }
+  const uri = vscode.Uri.parse(file.uri).toString();
+  const open = vscode.workspace.textDocuments.find((document) => document.uri.toString() === uri);
+  return (open === undefined || open.getText() === asInEditor(file.current)) && !file.hunks.some((hunk) => isOpen(hunk) && isThere(file.current, hunk));
 }
 
 /** The line behind the last one that ends at an offset. */

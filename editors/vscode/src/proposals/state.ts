@@ -1,7 +1,10 @@
 /**
  * What a proposal's own data say of it, and how it follows its files. No editor here: the chat's page needs it, too.
  */
-import type { Hunk, Proposal, ProposalMoved } from "../protocol";
+import type { Hunk, Proposal, ProposalDecision, ProposalMoved } from "../protocol";
+
+/** A decision that may cover whatever there is by the time that it is taken. A yes may not: it names the hunks that were shown. */
+export type Refusal = Exclude<ProposalDecision, "accept">;
 
 const WAITING: ReadonlySet<Proposal["status"]> = new Set(["proposed", "partlyDecided", "conflicting", "stale"]);
 

@@ -3,20 +3,20 @@
  */
 import * as vscode from "vscode";
 import type { Threads } from "../chat/threads";
-import type { Hunk, Proposal, ProposalDecision, ProposalFile } from "../protocol";
+import type { Hunk, HunkId, Proposal, ProposalDecideParams, ProposalFile } from "../protocol";
 import type { ThreadEvent } from "../rpc";
+import type { Part } from "./shown";
 import { isOpen, isWaiting, move } from "./state";
+import type { Refusal } from "./state";
 
 /** How long after its start a server may still find what waited (ms): it looks again after 1, 5 and 20 s. */
 const RETURN_MS = 30_000;
 /** The least that is waited for a change of a proposal that is not back (ms). */
 const PAUSE_MS = 500;
 
-/** What a decision is about: a whole proposal, a file of it, or some hunks. */
-export interface Target {
+/** What a decision is about. */
+export interface Target extends Part {
   readonly proposalId: string;
-  readonly path?: string | null;
-  readonly hunkIds?: readonly string[] | null;
 }
 
 export class Proposals implements vscode.Disposable {
@@ -120,14 +120,23 @@ export class Proposals implements vscode.Disposable {
     });
   }
 
-  async decide(target: Target, decision: ProposalDecision, feedback?: string): Promise<void> {
-    const { proposal } = await this.threads.request("countersign/proposal/decide", {
+  decide(target: Target, decision: Refusal, feedback?: string): Promise<void> {
+    return this.send({
       proposalId: target.proposalId,
       decision,
       path: target.hunkIds ? null : (target.path ?? null),
       hunkIds: target.hunkIds ? [...target.hunkIds] : null,
       feedback: feedback ?? null,
     });
+  }
+
+  /** Accepts these hunks, which were shown, and no other: what else fits by the time that the server looks was not. */
+  accept(proposalId: string, hunkIds: readonly HunkId[]): Promise<void> {
+    return this.send({ proposalId, decision: "accept", path: null, hunkIds: [...hunkIds], feedback: null });
+  }
+
+  private async send(params: ProposalDecideParams): Promise<void> {
+    const { proposal } = await this.threads.request("countersign/proposal/decide", params);
     this.put(proposal);
   }
 

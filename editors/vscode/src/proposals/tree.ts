@@ -4,7 +4,9 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { counts, hunkLines } from "../chat/diff";
+import { nameOf, visible, visibleText } from "../chat/words";
 import type { Hunk, Proposal, ProposalFile } from "../protocol";
+import { beyondText } from "./beyond";
 import { isOpen } from "./state";
 import type { Proposals, Target } from "./store";
 
@@ -98,7 +100,7 @@ export class ProposalTree implements vscode.TreeDataProvider<Entry>, vscode.Disp
     const item = new vscode.TreeItem(this.titleOf(proposal), vscode.TreeItemCollapsibleState.Expanded);
     const { added, removed } = counts(proposal.files.flatMap((file) => file.hunks.flatMap((hunk) => hunkLines(hunk.oldText, hunk.newText))));
     item.description = `${proposal.files.length === 1 ? "1 file" : `${proposal.files.length} files`} · +${added} −${removed}`;
-    item.tooltip = proposal.reason ?? undefined;
+    item.tooltip = proposal.reason ? visibleText(proposal.reason) : undefined;
     item.iconPath = new vscode.ThemeIcon(proposal.status === "conflicting" || proposal.status === "stale" ? "warning" : "git-pull-request-draft");
     item.contextValue = "waiting-proposal";
     return item;
@@ -107,31 +109,39 @@ export class ProposalTree implements vscode.TreeDataProvider<Entry>, vscode.Disp
 
 function fileItem(file: ProposalFile): vscode.TreeItem {
   const uri = vscode.Uri.parse(file.uri);
-  const item = new vscode.TreeItem(path.basename(file.path), file.hunks.length > 0 ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.None);
+  const item = new vscode.TreeItem(nameOf(path.basename(file.path), 200), file.hunks.length > 0 ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.None);
   item.resourceUri = uri;
   const folder = path.dirname(vscode.workspace.asRelativePath(uri));
-  const kind = { add: "new", delete: "deleted", update: undefined }[file.kind.type];
-  const moved = file.kind.type === "update" && file.kind.movePath ? `→ ${vscode.workspace.asRelativePath(file.kind.movePath)}` : undefined;
-  item.description = [folder === "." ? undefined : folder, kind, moved, file.unsaved === true ? "unsaved" : undefined].filter(Boolean).join(" · ");
+  const facts = factsOf(file);
+  item.tooltip = [visible(file.path), ...facts].join("\n");
+  // What the lines do not show comes first: a description is cut where the list ends.
+  item.description = [...facts, folder === "." ? undefined : visible(folder), file.unsaved === true ? "unsaved" : undefined].filter(Boolean).join(" · ");
   item.iconPath = vscode.ThemeIcon.File;
   item.contextValue = file.hunks.some(isOpen) ? "waiting-file" : "decided-file";
   return item;
+}
+
+/** What becomes of a file beside its lines. */
+function factsOf(file: ProposalFile): string[] {
+  return [...(file.kind.type === "add" ? ["new"] : []), ...beyondText(file, (one) => vscode.workspace.asRelativePath(one))];
 }
 
 function hunkItem(hunk: Hunk, file: ProposalFile): vscode.TreeItem {
   const lines = hunkLines(hunk.oldText, hunk.newText);
   const { added, removed } = counts(lines);
   const shown = lines.find((line) => line.kind === "added") ?? lines.find((line) => line.kind === "removed");
-  const item = new vscode.TreeItem(shown?.text.trim() === "" || shown === undefined ? `Line ${hunk.range.start + 1}` : shown.text.trim().slice(0, 80));
+  // A change of no line is what it does to the file.
+  const otherwise = lines.length === 0 ? factsOf(file).join(", ") : "";
+  const item = new vscode.TreeItem(otherwise !== "" ? otherwise : shown?.text.trim() === "" || shown === undefined ? `Line ${hunk.range.start + 1}` : nameOf(shown.text, 80));
   const state = { pending: "", accepted: " · accepted", rejected: " · rejected", conflicting: " · in conflict", applied: " · applied" }[hunk.status];
   item.description = `line ${hunk.range.start + 1} · +${added} −${removed}${state}`;
   const icon = { pending: "circle-outline", accepted: "check", rejected: "close", conflicting: "warning", applied: "pass-filled" }[hunk.status];
   item.iconPath = new vscode.ThemeIcon(icon);
   const tooltip = new vscode.MarkdownString();
-  if (hunk.conflict) tooltip.appendText(`${hunk.conflict}\n\n`);
-  tooltip.appendCodeblock(lines.map((line) => `${{ added: "+", removed: "-", same: " ", head: "" }[line.kind]}${line.text}`).join("\n"), "diff");
+  if (hunk.conflict) tooltip.appendText(`${visibleText(hunk.conflict)}\n\n`);
+  tooltip.appendCodeblock(visibleText(lines.map((line) => `${{ added: "+", removed: "-", same: " ", head: "" }[line.kind]}${line.text}`).join("\n")), "diff");
   item.tooltip = tooltip;
   item.contextValue = isOpen(hunk) ? "waiting-hunk" : "decided-hunk";
-  item.accessibilityInformation = { label: `${path.basename(file.path)}, line ${hunk.range.start + 1}, ${added} lines added, ${removed} removed${state}` };
+  item.accessibilityInformation = { label: `${nameOf(path.basename(file.path), 200)}, line ${hunk.range.start + 1}, ${added} lines added, ${removed} removed${state}` };
   return item;
 }

@@ -1,8 +1,9 @@
 //! Downloads that are run: through a pipe, a substitution, or a file that is written first.
 
-use super::{SHELLS, WRAPPERS, is_interpreter};
+use super::{SHELLS, is_interpreter};
 use crate::exec::command::base_name;
 use crate::exec::command::script::{Feed, Simple};
+use crate::exec::command::starters::{Starts, is_starter};
 use crate::exec::command::word::Word;
 
 const DOWNLOADERS: &[&str] = &[
@@ -23,7 +24,7 @@ fn runs(name: &str) -> bool {
 pub(super) fn run_at_once(simple: &Simple, all: &[Simple]) -> Option<String> {
     let program = base_name(&simple.words.first()?.text);
     let wrapped = || simple.words.iter().any(|word| runs(base_name(&word.text)));
-    if !(runs(program) || (WRAPPERS.contains(&program) && wrapped())) {
+    if !(runs(program) || (is_starter(program, Starts::AnyTail) && wrapped())) {
         return None;
     }
     let substituted = simple.substituted.iter().any(|name| is_downloader(name));
@@ -60,7 +61,7 @@ pub(super) fn run_later(all: &[Simple]) -> Option<String> {
             continue;
         }
         let is_fetched = |word: &Word| fetched.iter().any(|name| name == bare(&word.text));
-        let runs_it = runs(base_name(&program.text)) || WRAPPERS.contains(&base_name(&program.text));
+        let runs_it = runs(base_name(&program.text)) || is_starter(base_name(&program.text), Starts::AnyTail);
         if is_fetched(program) || (runs_it && arguments.iter().any(is_fetched)) {
             return Some(REASON.to_owned());
         }

@@ -96,6 +96,36 @@ pub(super) fn of_program(name: &str, arguments: &[Word], depth: Depth<'_>) -> Op
     Some(reason)
 }
 
+/// Whether the arguments of a program of this name are looked at here.
+pub(super) fn is_known(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "blkdiscard",
+        "chattr",
+        "chcon",
+        "clickhouse-client",
+        "cockroach",
+        "crontab",
+        "duckdb",
+        "fdisk",
+        "gdisk",
+        "history",
+        "kill",
+        "mariadb",
+        "mongo",
+        "mongosh",
+        "mysql",
+        "parted",
+        "psql",
+        "redis-cli",
+        "sfdisk",
+        "sgdisk",
+        "sqlcmd",
+        "sqlite3",
+        "wipefs",
+    ];
+    NAMES.contains(&name) || table::is_known(name)
+}
+
 /// Deleting or changing a whole folder.
 fn of_recursive(name: &str, arguments: &[Word], depth: Depth<'_>) -> Option<String> {
     let mut targets = operands(arguments);

@@ -1,11 +1,15 @@
 //! Programs and their commands that destroy or give away, as data.
 
 use crate::exec::command::word::Word;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// Names of programs, the words that their arguments must hold in this order (commas separate choices; `-x` and `--word`
 /// anywhere; nothing for any arguments), and what they do in words that complete "it …".
+type Row = (&'static str, &'static str, &'static str);
+
 #[rustfmt::skip]
-const DANGERS: &[(&str, &str, &str)] = &[
+const DANGERS: &[Row] = &[
     ("shutdown reboot halt poweroff", "", "stops the machine"),
     ("init telinit", "0,6,1,S,s", "stops the machine"),
     ("systemctl", "poweroff,reboot,halt,kexec,suspend,hibernate,emergency,rescue,isolate", "stops the machine"),
@@ -88,12 +92,25 @@ const DANGERS: &[(&str, &str, &str)] = &[
     ("setenforce", "0,Permissive", "takes down a wall of the machine"),
 ];
 
-/// Whether a row of the table is about a program.
+/// Whether a row of the table is about a program of this name.
+pub(super) fn is_known(name: &str) -> bool {
+    BY_NAME.contains_key(name)
+}
+
+/// The rows about each program: a command may have thousands of words, and each may be one.
+static BY_NAME: LazyLock<HashMap<&str, Vec<&Row>>> = LazyLock::new(|| {
+    let mut rows: HashMap<&str, Vec<&Row>> = HashMap::new();
+    for row in DANGERS {
+        for name in row.0.split_ascii_whitespace() {
+            rows.entry(name).or_default().push(row);
+        }
+    }
+    rows
+});
+
+/// Why a program is dangerous by a row of the table.
 pub(super) fn of_table(name: &str, arguments: &[Word]) -> Option<String> {
-    let rows = DANGERS
-        .iter()
-        .filter(|(names, ..)| names.split_ascii_whitespace().any(|known| known == name));
-    for (_, forms, reason) in rows {
+    for (_, forms, reason) in BY_NAME.get(name).into_iter().flatten() {
         let asks = |word: &Word| {
             matches!(
                 word.text.as_str(),

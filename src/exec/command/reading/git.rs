@@ -103,7 +103,7 @@ pub(super) fn reads(arguments: &[Word]) -> Result<Found, String> {
 }
 
 fn found(kind: Kind, words: &'static str) -> Result<Found, String> {
-    Ok(Found { kind, words })
+    Ok(Found::new(kind, words))
 }
 
 const BRANCH_LISTING: &str = "-l --list --contains --no-contains --merged --no-merged --points-at";

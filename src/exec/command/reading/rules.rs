@@ -99,6 +99,39 @@ pub(super) fn is_test(arguments: &[Word]) -> bool {
     }
 }
 
+/// A word that means itself to a shell, and is no option but of letters and a number.
+pub(super) fn is_plain(word: &Word) -> bool {
+    let Some(text) = word.exact() else { return false };
+    let of_text = |char: char| char.is_alphanumeric() || " ._/:,@%+=-".contains(char);
+    let in_option = |char: char| char.is_ascii_alphanumeric();
+    match text.strip_prefix('-') {
+        Some(option) => !option.is_empty() && option.chars().all(in_option),
+        None => text.chars().all(of_text),
+    }
+}
+
+/// `openssl x509` that shows a certificate in a file. A value with a colon may name a library to be loaded.
+pub(super) fn shows_certificate(arguments: &[Word]) -> bool {
+    const SHOWING: &str = "-noout -text -subject -issuer -dates -startdate -enddate -serial -fingerprint -sha1 -sha256 -pubkey \
+                           -purpose -modulus -hash -subject_hash -issuer_hash -email -alias -ocspid -ocsp_uri";
+    const VALUED: &str = "-in -inform -nameopt -certopt -ext -checkend -checkhost -checkemail -checkip";
+    let Some(texts) = arguments.iter().map(Word::exact).collect::<Option<Vec<_>>>() else {
+        return false;
+    };
+    let Some((&"x509", rest)) = texts.split_first() else {
+        return false;
+    };
+    let mut is_value = false;
+    let is_fine = |text: &&str| {
+        if std::mem::take(&mut is_value) {
+            return !text.contains(':');
+        }
+        is_value = is_among(text, VALUED);
+        is_value || is_among(text, SHOWING)
+    };
+    rest.iter().all(is_fine)
+}
+
 /// `sqlite3 FILE QUERY` with nothing but questions.
 pub(super) fn is_query(arguments: &[Word]) -> bool {
     let Some(texts) = arguments.iter().map(Word::exact).collect::<Option<Vec<_>>>() else {
@@ -111,7 +144,11 @@ pub(super) fn is_query(arguments: &[Word]) -> bool {
         )
     };
     let rest = &texts[texts.iter().take_while(shows).count()..];
-    let [_, queries @ ..] = rest else { return false };
+    let [file, queries @ ..] = rest else { return false };
+    // An address says how a file is opened, too.
+    if file.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:")) {
+        return false;
+    }
     let asks = |statement: &str| {
         let lower = statement.trim().to_lowercase();
         let acts = [

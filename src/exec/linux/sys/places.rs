@@ -50,13 +50,6 @@ pub(in crate::exec::linux) fn mount_over(tree: &OwnedFd, place: &OwnedFd) -> io:
     .map(drop)
 }
 
-/// Takes away the mount on top of `path`; what was opened in it stays open.
-pub(in crate::exec::linux) fn unmount(path: &Path) -> io::Result<()> {
-    let path = super::c_path(path)?;
-    // SAFETY: the path is a C string.
-    check(c_long::from(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) })).map(drop)
-}
-
 /// Which thing it is: device and inode, and of what kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::exec::linux) struct Identity {

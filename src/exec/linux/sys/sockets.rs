@@ -3,7 +3,7 @@
 use super::{check, owned};
 use libc::{c_int, c_long, c_ulong};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 /// An unconnected TCP socket in this process's network namespace.
 pub(in crate::exec::linux) fn tcp_socket(family: c_int) -> io::Result<OwnedFd> {
@@ -96,6 +96,32 @@ pub(in crate::exec::linux) fn is_connected(socket: &OwnedFd) -> bool {
         let mut address: libc::sockaddr_storage = std::mem::zeroed();
         let mut length = size_of_val(&address) as libc::socklen_t;
         libc::getpeername(socket.as_raw_fd(), (&raw mut address).cast(), &raw mut length) == 0
+    }
+}
+
+/// A handle on the process at the other end of a local socket, as it was when it connected or last began to listen. None where the
+/// kernel gives no such handle (before 6.5).
+///
+/// # Errors
+/// That process has ended, or there are too many open files.
+pub(crate) fn peer_process(socket: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
+    const PEER_PIDFD: c_int = 77;
+    let mut process: c_int = -1;
+    let mut length = size_of_val(&process) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes.
+    let got = check(c_long::from(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            PEER_PIDFD,
+            (&raw mut process).cast(),
+            &raw mut length,
+        )
+    }));
+    match got {
+        Ok(_) => owned(c_long::from(process)).map(Some),
+        Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

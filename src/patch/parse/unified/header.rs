@@ -78,6 +78,8 @@ impl Git {
             None => None,
             Some((mode, line)) => match mode & 0o170_000 {
                 0 | 0o100_000 => Some(mode & 0o100 != 0),
+                // It goes as it is; the text that is shown of it is where it leads.
+                0o120_000 if words.is_deleted => None,
                 0o120_000 => {
                     let what = "a symbolic link";
                     return Err(ParseError::NotAFile { path, line, what });

@@ -1,6 +1,6 @@
 //! What the person sends: words for the agent, and what begins with `/`.
 
-use super::Follower;
+use super::{Follower, trust};
 use crate::agent::person::OwnCommand;
 use crate::agent::thread::{Start, ThreadHandle};
 use crate::agent::{Opened, undo};
@@ -37,24 +37,33 @@ impl Follower {
             });
         }
         self.session.idle().turned_to_us();
+        match self.asked(&chat).await {
+            Some(asked) => self.ask(asked).await,
+            None => self.send_words(&chat, words).await,
+        }
+    }
+
+    /// Sends words that are the person's, or that they stand by.
+    pub(super) async fn send_words(&mut self, chat: &Chat<'_>, words: String) -> Result<(), String> {
         if let Some(path) = self.path() {
             self.session.workspace().forget_edits(&path);
         }
         match line::read(&words) {
-            Line::Message => self.say(&chat, words).await,
+            Line::Message => self.say(chat, words).await,
             Line::Wrong(trouble) => Err(trouble),
             Line::Help => {
                 self.answered(&words, &help());
                 Ok(())
             }
-            Line::Mode(mode) => self.change(&chat, "mode", line::mode_name(mode), &words).await,
-            Line::Model(model) => self.change(&chat, "model", &model, &words).await,
+            Line::Mode(mode) => self.change(chat, "mode", line::mode_name(mode), &words).await,
+            Line::Model(model) => self.change(chat, "model", &model, &words).await,
             Line::New => {
                 self.leave();
-                let opened = self.start(&chat).await?;
+                let opened = self.start(chat).await?;
                 let id = opened.handle.id().clone();
                 self.hold(&opened);
-                self.writer.put(Write::Set("thread", id.to_string()));
+                self.bind(id.as_str()).await;
+                self.set("thread", id.to_string());
                 self.answered(&words, "*A new conversation begins here.*");
                 Ok(())
             }
@@ -75,19 +84,19 @@ impl Follower {
                 Ok(())
             }
             Line::Compact => {
-                let thread = self.thread_of(&chat).await?;
+                let thread = self.followed_thread(chat).await?;
                 let started = thread.compact().await.map_err(|error| error.to_string())?;
                 self.began(&words, &started.turn.id, started.steered);
                 Ok(())
             }
             Line::Review(target) => {
-                let thread = self.thread_of(&chat).await?;
+                let thread = self.followed_thread(chat).await?;
                 let started = thread.review(target).await.map_err(|error| error.to_string())?;
                 self.began(&words, &started.turn.id, started.steered);
                 Ok(())
             }
             Line::Undo => {
-                let thread = self.thread_of(&chat).await?;
+                let thread = self.followed_thread(chat).await?;
                 let started = thread
                     .undo(undo::Request::default())
                     .await
@@ -96,11 +105,11 @@ impl Follower {
                 Ok(())
             }
             Line::Diff => {
-                let thread = self.begun_thread(&chat).await?;
+                let thread = self.begun_thread(chat).await?;
                 self.show_diff(&thread, &words).await
             }
             Line::RollBack(turns) => {
-                let thread = self.begun_thread(&chat).await?;
+                let thread = self.begun_thread(chat).await?;
                 let dropped = thread.roll_back(turns).await.map_err(|error| error.to_string())?;
                 // Its event is behind the answer.
                 self.own_rollbacks += 1;
@@ -108,7 +117,7 @@ impl Follower {
                 Ok(())
             }
             Line::Fork => {
-                let thread = self.begun_thread(&chat).await?;
+                let thread = self.begun_thread(chat).await?;
                 let params = ThreadForkParams {
                     thread_id: Some(thread.id().clone()),
                     ..ThreadForkParams::default()
@@ -134,7 +143,7 @@ impl Follower {
                 Ok(())
             }
             Line::Rename(name) => {
-                let thread = self.begun_thread(&chat).await?;
+                let thread = self.begun_thread(chat).await?;
                 let agent = self.session.agent();
                 let named = agent.name_thread(thread.id(), &name).await;
                 let named = named.map_err(|error| error.to_string())?;
@@ -147,9 +156,20 @@ impl Follower {
     }
 
     /// Says no to what is open, for the reason that the person has written.
-    pub(super) fn refuse(&mut self, what: Refused) -> Result<(), String> {
+    pub(super) async fn refuse(&mut self, what: Refused) -> Result<(), String> {
         let text = self.text().ok_or("The chat document is not open in the editor.")?;
         let words = Chat::read(&text).words().to_owned();
+        if self
+            .asked(&Chat::read(&text))
+            .await
+            .is_some_and(|asked| asked.not_theirs)
+        {
+            return Err(
+                "Not all of the words at the end of the document were written by you here, so they are given to nobody: put words \
+                 of your own in their place, and choose it again."
+                    .to_owned(),
+            );
+        }
         if words.is_empty() {
             return Err(
                 "There are no words to say no with: write why at the end of the document, and choose it again."
@@ -178,7 +198,13 @@ impl Follower {
                     path: None,
                     feedback: Some(words.clone()),
                 };
-                desk.proposals.decide(&params).map_err(|error| error.to_string())?;
+                let (turn, proposals) = (self.session.decisions().await, desk.proposals.clone());
+                let deciding = tokio::task::spawn_blocking(move || {
+                    let _until_decided = turn;
+                    proposals.decide(&params)
+                });
+                let decided = deciding.await.map_err(|error| error.to_string())?;
+                decided.map_err(|error| error.to_string())?;
             }
         }
         match running {
@@ -189,17 +215,26 @@ impl Follower {
         Ok(())
     }
 
+    /// The document's conversation, with the configuration as it is now.
+    async fn followed_thread(&mut self, chat: &Chat<'_>) -> Result<ThreadHandle, String> {
+        let thread = self.thread_of(chat).await?;
+        self.session.agent().follow_config(&thread).await;
+        Ok(thread)
+    }
+
     /// The document's conversation; a new one where it has none.
     async fn thread_of(&mut self, chat: &Chat<'_>) -> Result<ThreadHandle, String> {
-        let named = chat.field("thread").map(ThreadId::from);
+        let unfollowed: Vec<&'static str> = trust::FIELDS
+            .into_iter()
+            .filter(|key| chat.field(key).is_some() && !self.follows(chat, key))
+            .collect();
+        let named = self.field(chat, "thread").map(ThreadId::from);
         let lost = self.view.seen().lost;
         if let Some(thread) = &self.thread
             && self.events.is_some()
             && named.as_ref().is_none_or(|id| id == thread.id())
         {
-            let thread = thread.clone();
-            self.session.agent().follow_config(&thread).await;
-            return Ok(thread);
+            return Ok(thread.clone());
         }
         if let Some(id) = named.clone().filter(|_| !lost) {
             self.leave();
@@ -214,9 +249,8 @@ impl Follower {
                 self.view.seen().lost = true;
                 format!("{error} Send again to begin a new conversation in this document.")
             })?;
-            // It may have been live with what was configured before.
-            self.session.agent().follow_config(&opened.handle).await;
             self.hold(&opened);
+            self.bind(opened.handle.id().as_str()).await;
             self.catch_up();
             return Ok(opened.handle);
         }
@@ -224,16 +258,26 @@ impl Follower {
         let opened = self.start(chat).await?;
         self.hold(&opened);
         let id = opened.handle.id().to_string();
-        match named {
-            Some(_) => self.writer.put(Write::Set("thread", id)),
+        self.bind(&id).await;
+        let settings = opened.handle.settings();
+        // What the header says and nobody follows gives way to what holds.
+        for key in unfollowed {
+            match key {
+                "folder" => self.set(key, chat::text::inline(&settings.cwd.to_string_lossy(), 1000)),
+                "model" => self.set(key, chat::text::inline(&settings.model, 200)),
+                "mode" => self.set(key, line::mode_name(settings.mode).to_owned()),
+                _ => {}
+            }
+        }
+        match chat.field("thread") {
+            Some(_) => self.set("thread", id),
             None => {
-                let settings = opened.handle.settings();
                 let mut fields = vec![("thread", id)];
                 if !settings.model.is_empty() {
                     fields.push(("model", chat::text::inline(&settings.model, 200)));
                 }
                 fields.push(("mode", line::mode_name(settings.mode).to_owned()));
-                self.writer.put(Write::Header(fields));
+                self.add(fields);
             }
         }
         Ok(opened.handle)
@@ -245,6 +289,24 @@ impl Follower {
             return Err("There is no conversation in this document yet.".to_owned());
         }
         self.thread_of(chat).await
+    }
+
+    /// Changes a value that the header has.
+    fn set(&mut self, key: &'static str, value: String) {
+        if let Some(trust) = &mut self.trust {
+            trust.puts(key, &value);
+        }
+        self.writer.put(Write::Set(key, value));
+    }
+
+    /// Adds values to the header that it has not.
+    fn add(&mut self, fields: Vec<(&'static str, String)>) {
+        if let Some(trust) = &mut self.trust {
+            for (key, value) in &fields {
+                trust.puts(key, value);
+            }
+        }
+        self.writer.put(Write::Header(fields));
     }
 
     /// Shows what the last turn changed, beside the document.
@@ -261,7 +323,10 @@ impl Follower {
                 let session = self.session.clone();
                 tokio::spawn(async move { session.presenter().show_turn_diff(&turn, &found.diff).await });
             }
-            None => self.answered(words, "*No turn has changed anything that is not taken back.*"),
+            None => self.answered(
+                words,
+                "*There is nothing to undo: no turn has changed anything that is not undone already.*",
+            ),
         }
         Ok(())
     }
@@ -269,7 +334,7 @@ impl Follower {
     async fn start(&self, chat: &Chat<'_>) -> Result<Opened, String> {
         let settings = SettingsOverride {
             cwd: Some(self.folder(chat)),
-            ..settings(chat)?
+            ..self.wanted(chat)?
         };
         let params = ThreadStartParams {
             settings,
@@ -287,23 +352,43 @@ impl Follower {
     /// chats, which lie in no folder of the person's; else the workspace folder of the document.
     fn folder(&self, chat: &Chat<'_>) -> PathBuf {
         let path = self.path();
-        let ours = self.session.agent().desk().home.join("chats");
+        let home = &self.session.agent().desk().home;
+        let ours = home.join("chats");
         let is_ours = path.as_ref().is_some_and(|path| path.starts_with(&ours));
         let roots = self.session.workspace().roots();
-        let named = chat
-            .field("folder")
+        let named = self
+            .field(chat, "folder")
             .map(PathBuf::from)
-            .filter(|folder| folder.is_absolute());
+            .filter(|folder| folder.is_absolute() && folder != home);
         if let Some(folder) = named.filter(|folder| is_ours || roots.iter().any(|root| folder.starts_with(root))) {
             return folder;
         }
         match path.filter(|_| !is_ours) {
             Some(path) => self.session.folder_of(&path),
-            None => roots
-                .into_iter()
-                .next()
-                .unwrap_or_else(|| self.session.agent().desk().home.clone()),
+            None => self.session.agent().default_folder(),
         }
+    }
+
+    /// A value of the header that counts.
+    fn field<'c>(&self, chat: &'c Chat<'_>, key: &str) -> Option<&'c str> {
+        chat.field(key).filter(|_| self.follows(chat, key))
+    }
+
+    /// What the header says about the conversation's settings.
+    fn wanted(&self, chat: &Chat<'_>) -> Result<SettingsOverride, String> {
+        let mode = match self.field(chat, "mode") {
+            None => None,
+            Some(name) => Some(line::mode(name).ok_or_else(|| {
+                format!(
+                    "The header of the document has the mode {name:?}, which there is not. Write agent, plan or ask there."
+                )
+            })?),
+        };
+        Ok(SettingsOverride {
+            model: self.field(chat, "model").map(str::to_owned),
+            mode,
+            ..SettingsOverride::default()
+        })
     }
 
     /// Gives the person's words to the conversation.
@@ -311,12 +396,14 @@ impl Follower {
         let thread = self.thread_of(chat).await?;
         let text = words.clone();
         let content = vec![UserInput::Text { text }];
+        let order = thread.in_order().await;
+        self.session.agent().follow_config(&thread).await;
         thread.check_prompt(&content).await.map_err(|error| error.to_string())?;
         if let Some(command) = words.strip_prefix('!') {
             // Looked at before anything is written.
             OwnCommand::new(command, None).map_err(|error| error.to_string())?;
         }
-        let wanted = settings(chat)?;
+        let wanted = self.wanted(chat)?;
         let now = thread.settings();
         let changed = SettingsOverride {
             model: wanted.model.filter(|model| *model != now.model),
@@ -332,7 +419,10 @@ impl Follower {
             client_id: Some(client_id),
             ..Start::default()
         };
-        let started = thread.start_turn(start).await.map_err(|error| error.to_string())?;
+        let started = thread
+            .start_turn_in(order, start)
+            .await
+            .map_err(|error| error.to_string())?;
         thread.keep_typed(&content);
         self.began(&words, &started.turn.id, started.steered);
         Ok(())
@@ -394,29 +484,12 @@ impl Follower {
         }
         let value = chat::text::inline(value, 200);
         match chat.field(key) {
-            Some(_) => self.writer.put(Write::Set(key, value.clone())),
-            None => self.writer.put(Write::Header(vec![(key, value.clone())])),
+            Some(_) => self.set(key, value.clone()),
+            None => self.add(vec![(key, value.clone())]),
         }
         self.answered(words, &format!("*The {key} is `{value}` from now on.*"));
         Ok(())
     }
-}
-
-/// What the header says about the conversation's settings.
-fn settings(chat: &Chat<'_>) -> Result<SettingsOverride, String> {
-    let mode = match chat.field("mode") {
-        None => None,
-        Some(name) => Some(line::mode(name).ok_or_else(|| {
-            format!(
-                "The header of the document has the mode {name:?}, which there is not. Write agent, plan or ask there."
-            )
-        })?),
-    };
-    Ok(SettingsOverride {
-        model: chat.field("model").map(str::to_owned),
-        mode,
-        ..SettingsOverride::default()
-    })
 }
 
 /// What the document says of turns that were dropped. Nothing is taken out of it.

@@ -17,6 +17,7 @@ local function command(id)
     turnId = 'u',
     itemId = 'i',
     command = { 'bash', '-lc', 'make test' },
+    display = "bash -lc 'make test'",
     cwd = '/shop',
     actions = { { type = 'test', command = 'make test' } },
     reason = 'It is not known to be safe.',
@@ -157,19 +158,50 @@ local function reads_first()
   return before
 end
 
+tests['what hides in a question is written by its number'] = function()
+  pickers()
+  T.fresh({ questions = { pause = 10 } })
+  local params = command('a')
+  params.display = 'rm a\u{3164}b' .. (' '):rep(300) .. 'c'
+  params.justification = 'as\u{202e}ked'
+  local got = T.asked('approval/command', params)
+  opens()
+  T.has(table.concat(cards(), '\n'), 'a<U+3164>b<300 blanks>c')
+  T.has(table.concat(cards(), '\n'), 'as<U+202E>ked')
+  open.done(nil)
+  T.ends(got)
+end
+
+tests['what a yes for longer covers is shown whole, or there is none'] = function()
+  pickers()
+  T.fresh({ questions = { pause = 10 } })
+  local params = command('a')
+  params.sessionScope = ('x'):rep(200) .. ' and everything else'
+  params.alwaysRule = { title = 'make', text = ('y'):rep(300) .. ' and everything else', toml = '', file = '/f' }
+  params.availableDecisions = { 'accept', 'acceptForSession', 'acceptAlways', 'decline' }
+  local got = T.asked('approval/command', params)
+  opens()
+  for _, choice in ipairs(open.items) do
+    T.check(choice.decision ~= 'acceptForSession' and choice.decision ~= 'acceptAlways', choice.label)
+  end
+  open.done(nil)
+  T.ends(got)
+end
+
 tests['a command that does not fit its prompt is shown to its end before there is a yes'] = function()
   vim.o.columns, vim.o.lines = 100, 40
   for _, row in ipairs({
     -- What hides at the end, and whether a window can hold it.
     { ('echo %s; rm -rf /'):format(('x'):rep(400)), true },
+    { ('echo %s; rm -rf /'):format(('\u{200b}'):rep(60)), true },
     { 'echo fine # \nrm -rf /', true },
     { 'echo fine\r\27[2Krm -rf /', true },
-    { ('echo x\n'):rep(200) .. 'rm -rf /', false },
+    { ('echo x; '):rep(800) .. 'rm -rf /', false },
   }) do
     pickers()
     T.fresh({ questions = { pause = 10 } })
     local params = command('a')
-    params.command = { 'bash', '-lc', row[1] }
+    params.display = row[1]
     local got = T.asked('approval/command', params)
     opens()
     if row[2] then
@@ -180,7 +212,7 @@ tests['a command that does not fit its prompt is shown to its end before there i
       T.check(not (cards()[1] or ''):find('rm -rf', 1, true), cards())
       local before = reads_first()
       T.equal(#vim.api.nvim_list_tabpages(), 2)
-      T.equal(vim.api.nvim_buf_get_lines(0, -2, -1, false), { 'rm -rf /' })
+      T.check(vim.endswith(vim.api.nvim_buf_get_lines(0, 0, 1, false)[1], 'rm -rf /?'))
       vim.wait(400, function() end)
       T.equal(open, before, 'asked again while it is read')
       vim.cmd.tabclose()
@@ -227,7 +259,7 @@ tests['what shows a question goes when it is settled elsewhere'] = function()
   pickers()
   T.fresh({ questions = { pause = 10 } })
   local params = command('a')
-  params.command = { 'bash', '-lc', 'a\nb' }
+  params.display = 'a\nb'
   local got = T.asked('approval/command', params)
   T.wait('the question', function()
     return #cards() == 1
@@ -245,7 +277,7 @@ tests['a denial is overruled by its own number, whatever was denied since'] = fu
   local id, wire = T.countersign({ ['countersign/guardian/approveDenied'] = { taken = true } })
   local notices = require('countersign.notices')
   local function deny(assessment, line)
-    local action = { type = 'command', command = { 'bash', '-lc', line }, cwd = '/', confined = 'outside', reason = '' }
+    local action = { type = 'command', command = { 'bash', '-lc', line }, display = line, cwd = '/', confined = 'workspace', reason = '' }
     notices.assessment({ threadId = 't', id = assessment, itemId = 'i', status = 'denied', action = action, rationale = 'No.' }, id)
   end
   deny('first', 'make test')
@@ -277,6 +309,18 @@ tests['a denial is overruled by its own number, whatever was denied since'] = fu
   commands.run('overrule', '')
   open.done(open.items[2])
   T.equal(approved(), { 'first', 'second' })
+  -- Neither allows what its message or its entry has cut before all of it was shown.
+  deny('third', ('x'):rep(90) .. '; rm -rf /')
+  deny('fourth', ('x'):rep(300) .. '; rm -rf /')
+  for number, part in pairs({ ['3'] = 'third', ['4'] = 'fourth' }) do
+    open = nil
+    commands.run('overrule', number)
+    T.check(not vim.tbl_contains(approved(), part), part)
+    T.has((cards()[1]:gsub('\n', '')), '; rm -rf /')
+    T.equal(open.items[1].label, 'Leave it denied')
+    open.done(open.items[2])
+    T.check(vim.tbl_contains(approved(), part), part)
+  end
   vim.o.columns = 80
 end
 
@@ -360,10 +404,85 @@ tests['an address that is no web page is not opened'] = function()
   end
 end
 
-tests['a command is shown as it would be typed'] = function()
-  local line = require('countersign.ask.approval').command_line
-  T.equal(line({ 'bash', '-lc', 'make test | tail' }), 'make test | tail')
-  T.equal(line({ 'git', 'commit', '-m', "it's" }), "git commit -m 'it'\\''s'")
+tests['a command is shown as the server writes it, with the program that runs and what it looks like'] = function()
+  vim.o.columns, vim.o.lines = 100, 40
+  pickers()
+  T.fresh({ questions = { pause = 10 } })
+  local params = command('a')
+  params.agent = 'a\u{202e}b'
+  params.command, params.display = { './push', '-c', 'git status' }, "./push -c 'git status'"
+  params.notes = { '“x” looks like “y” and is not the same.' }
+  params.justification = 'I must.\nNote: all is well.'
+  local got = T.asked('approval/command', params)
+  opens()
+  local lines = vim.split(cards()[1], '\n', { plain = true })
+  T.equal(lines[1], "agent a<U+202E>b: Run ./push -c 'git status'?")
+  T.equal(lines[2], 'Note: “x” looks like “y” and is not the same.')
+  T.equal(lines[#lines], 'The agent says: I must. Note: all is well.')
+  open.done(nil)
+  T.ends(got)
+  vim.o.columns, vim.o.lines = 80, 24
+end
+
+tests['whatever of a question is cut, there is no yes before all of it was shown'] = function()
+  local hidden = ('\u{200b}'):rep(60)
+  local tool = { server = 's', tool = 't', title = 'T', arguments = { a = 1 }, reason = 'It asks.', sessionScope = '', availableDecisions = { 'accept', 'decline' } }
+  local permission = { reason = 'More.', folders = {}, paths = {}, acceptCovers = 'turn', availableDecisions = { 'accept', 'decline' } }
+  local page = { server = 's', requestId = 1, message = 'm', mode = 'url', url = 'https://example.org/x', elicitationId = 'x' }
+  local long = ('why '):rep(150) .. 'END'
+  for _, row in ipairs({
+    { 'approval/command', command('a'), { justification = long } },
+    { 'approval/command', command('a'), { reason = long } },
+    { 'approval/command', command('a'), { justification = hidden:rep(2) .. 'END' } },
+    { 'approval/command', command('a'), { risk = { level = 'high', description = long } } },
+    { 'approval/command', command('a'), { notes = { long } } },
+    { 'approval/command', command('a'), { cwd = '/' .. ('x'):rep(250) .. 'END' } },
+    { 'approval/tool', tool, { reason = 'changed:\n- a\n+ END' } },
+    { 'approval/tool', tool, { tool = ('x'):rep(200) .. 'END' } },
+    { 'approval/tool', tool, { arguments = { a = long } } },
+    { 'approval/permission', permission, { reason = hidden .. ('x'):rep(300) .. 'END' } },
+    { 'approval/permission', permission, { paths = vim.split(('/p '):rep(12) .. '/END', ' ') } },
+    { 'mcp/elicitation', page, { message = long } },
+    { 'mcp/elicitation', page, { url = 'https://example.org/' .. ('x'):rep(400) .. 'END' } },
+    { 'mcp/elicitation', page, { notes = { long } } },
+  }) do
+    for _, room in ipairs({ true, false }) do
+      vim.o.columns, vim.o.lines = 100, room and 60 or 15
+      pickers()
+      T.fresh({ questions = { pause = 10 } })
+      local params = vim.tbl_extend('force', { id = 'a', threadId = 't', turnId = 'u', itemId = 'i' }, row[2], row[3])
+      local got = T.asked(row[1], params)
+      opens()
+      local function is_yes(one)
+        return one.decision == 'accept' or one.action == 'accept'
+      end
+      if not room then
+        T.check(not vim.iter(open.items):any(is_yes), labels())
+        local before = reads_first()
+        T.has(table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n'), 'END')
+        vim.cmd.tabclose()
+        opens(before)
+      else
+        T.has((table.concat(cards(), ''):gsub('\n', '')), 'END')
+      end
+      T.check(vim.iter(open.items):any(is_yes), labels())
+      open.done(nil)
+      T.ends(got)
+    end
+  end
+  vim.o.columns, vim.o.lines = 80, 24
+end
+
+tests['names of conversations and first lines of changes show what hides in them'] = function()
+  local hidden = 'a\u{202e}b'
+  T.has(require('countersign.chat.bar').text({ name = hidden }), 'a<U+202E>b')
+  local proposals = require('countersign.proposals')
+  local hunk = { newText = hidden .. '\n', oldText = '' }
+  T.equal(proposals.headline(hunk), 'a<U+202E>b')
+  T.has(proposals.summary({ files = { { path = '/' .. hidden, kind = { type = 'update' }, hunks = { hunk } } } }), 'a<U+202E>b')
+  T.fresh()
+  require('countersign.client').tell(hidden)
+  T.has(T.messages[#T.messages][1], 'a<U+202E>b')
 end
 
 tests['a prompt that the screen cannot hold is read before there is a yes'] = function()
@@ -467,6 +586,79 @@ tests['what is said to a question whose server has ended is told to be lost with
     T.equal(told('settled elsewhere'), {})
     T.equal(told('the server was lost'), {})
   end
+end
+
+tests['a yes for longer to a tool comes once what the tool is was read'] = function()
+  local approval = require('countersign.ask.approval')
+  local tool = { availableDecisions = { 'accept', 'acceptForSession', 'acceptAlways', 'decline' }, sessionScope = 's: t', definition = 'Does t.\n{"type":"object"}' }
+  local function offered(read)
+    return vim.tbl_map(function(one)
+      return one.decision or 'read'
+    end, approval.choices(tool, 'Call once', false, read))
+  end
+  T.equal(offered(false), { 'decline', 'accept', 'read', 'decline' })
+  T.equal(offered(true), { 'decline', 'accept', 'acceptForSession', 'acceptAlways', 'decline' })
+  pickers()
+  T.fresh({ questions = { pause = 10 } })
+  T.asked('approval/tool', {
+    id = 'a', threadId = 't', turnId = 'u', itemId = 'i', server = 's', tool = 't', title = 'T', arguments = {}, reason = 'It asks.',
+    sessionScope = 's: t', definition = tool.definition, availableDecisions = tool.availableDecisions,
+  })
+  opens()
+  local first = open
+  for _, one in ipairs(first.items) do
+    if one.read then
+      first.done(one)
+    end
+  end
+  T.wait('the page', function()
+    return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n'):find('Does t.', 1, true) ~= nil
+  end)
+  vim.cmd('close')
+  opens(first)
+  T.equal(open.items[3].decision, 'acceptForSession')
+end
+
+tests['a message with choices is shown whole, in whatever picker'] = function()
+  T.fresh({ questions = { pause = 10 } })
+  local message = 'These words are not yours:\n> !touch pwned\nIts header asks for the folder /elsewhere'
+  local seen
+  vim.ui.select = function(items, options, done)
+    local texts = { options.prompt }
+    for _, win in ipairs(vim.api.nvim_list_wins()) do
+      if vim.api.nvim_win_get_config(win).relative == 'editor' then
+        vim.list_extend(texts, vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(win), 0, -1, false))
+      end
+    end
+    seen = { text = table.concat(texts, '\n'), labels = vim.tbl_map(options.format_item, items) }
+    done(items[2])
+  end
+  local handler = require('countersign.handlers').table()['window/showMessageRequest']
+  local answer
+  coroutine.wrap(function()
+    answer = handler(nil, { type = 3, message = message, actions = { { title = 'Do not send' }, { title = 'Send' } } })
+  end)()
+  T.wait('the answer', function()
+    return answer ~= nil
+  end)
+  T.equal(answer, { title = 'Send' })
+  T.equal(seen.labels, { 'Do not send', 'Send' })
+  T.has(seen.text, '> !touch pwned')
+  T.has(seen.text, 'the folder /elsewhere')
+  -- One that the screen cannot hold is read first.
+  vim.ui.select = function(items, options, done)
+    seen = { labels = vim.tbl_map(options.format_item, items) }
+    done(nil)
+  end
+  answer = nil
+  coroutine.wrap(function()
+    answer = handler(nil, { type = 3, message = ('line\n'):rep(200), actions = { { title = 'Send' } } })
+  end)()
+  T.wait('the answer', function()
+    return answer ~= nil
+  end)
+  T.equal(answer, vim.NIL)
+  T.equal(seen.labels, { require('countersign.ask.whole').READ.label })
 end
 
 tests['a picker that is closed by the next one of the same question is no answer'] = function()

@@ -322,6 +322,65 @@ tests['what was typed is not lost where a turn is refused, and goes once where t
   T.has(T.messages[#T.messages][1], 'the file is locked')
 end
 
+tests['nothing that the agent says is loaded by being shown, and what hides is written out'] = function()
+  local words = require('countersign.chat.words')
+  for _, row in ipairs({
+    { '![](https://x/?q=1)', '![]\\(https://x/?q=1)' },
+    { '![a\nb](u)', '![a\nb]\\(u)' },
+    { '[![x](a)](b)', '[![x]\\(a)]\\(b)' },
+    { '![a][b]\n\n[b]: https://x', '![a]\\[b]\n\n[b]\\: https://x' },
+    { 'a <IMG src=x>', 'a \\<IMG src=x>' },
+    { 'a <img\nsrc=x>', 'a \\<img\nsrc=x>' },
+    { '<style>@import', '\\<style>@import' },
+    { "a <span style='background:url(//x)'>", "a \\<span style='background:url(//x)'>" },
+    { '[x](data:text/html,a)', '[x]\\(data:text/html,a)' },
+    { '[x](\\\\host\\share)', '[x]\\(\\\\host\\share)' },
+    { '[x](//host/share)', '[x]\\(//host/share)' },
+    { '[x](https://e.org/?q=' .. ('s'):rep(60) .. ')', '[x]\\(https://e.org/?q=' .. ('s'):rep(60) .. ')' },
+    { '- a\n\n  ```\n![](u)', '- a\n\n  ```\n![]\\(u)\n\n-\n  ```\n-\n  ~~~\n\n<!-- -->' },
+    { ' ```\nx\n```\n![](u)', ' ```\nx\n```\n![]\\(u)\n\n-\n  ```\n-\n  ~~~\n\n<!-- -->' },
+    { '```\n![](u)\n   ```\n![](u)', '```\n![](u)\n   ```\n![]\\(u)' },
+    { '<div>\n```\n\n![](u)', '\\<div>\n```\n\n![](u)\n```' },
+    { '\u{202e}b\u{3164}', '<U+202E>b<U+3164>' },
+    -- What people write stays.
+    { 'See [the docs](https://docs.rs/a?q=b#c), [this](src/main.rs:12).', 'See [the docs](https://docs.rs/a?q=b#c), [this](src/main.rs:12).' },
+    { '`Vec<u8>`, a<b, <https://example.org>', '`Vec<u8>`, a<b, <https://example.org>' },
+    { '```ts\n[key: string]: number\n<div class=x>\n```', '```ts\n[key: string]: number\n<div class=x>\n```' },
+  }) do
+    local block = words.block({ type = 'agentMessage', id = 'i', text = row[1] })
+    T.equal(table.concat(block.lines, '\n'), row[2])
+  end
+end
+
+tests['nothing that one block leaves open takes in the next'] = function()
+  local words = require('countersign.chat.words')
+  local function message(text)
+    return { type = 'agentMessage', id = 'i', text = text }
+  end
+  local list = '\n\n-\n  %s\n-\n  %s\n\n<!-- -->'
+  for _, row in ipairs({
+    { message('```\nx'), '```\nx\n```' },
+    { message('~~~~sh\nx\n~~~'), '~~~~sh\nx\n~~~\n~~~~' },
+    { message('a\n  ```\nx'), 'a\n  ```\nx\n```' },
+    { message('- one\n  ~~~\n  x'), '- one\n  ~~~\n  x\n  ~~~' },
+    { message('- one\n  ~~~\n  x\n\nI look.'), '- one\n  ~~~\n  x\n\nI look.' .. list:format('```', '~~~') },
+    { message('1. a\n   ```sh\n   x\n   ```\n2. b'), '1. a\n   ```sh\n   x\n   ```\n2. b' },
+    { message('  ```\nx\n`````'), '  ```\nx\n`````' .. list:format('`````', '~~~') },
+    { message('```\nx\n```\nend'), '```\nx\n```\nend' },
+    -- The person's own words, and parts of one quotation, which are one text.
+    { { type = 'userMessage', id = 'u', content = { { type = 'text', text = '```\nx <!-- y' }, { type = 'localImage', path = '/x/y.png' } } }, '## You\n```\nx <!-- y\n```\n![y.png](/x/y.png)' },
+    { { type = 'userMessage', id = 'u', content = { { type = 'text', text = 'x <!-- ![](u)' } } }, '## You\nx \\<!-- ![]\\(u)' },
+    { { type = 'reasoning', id = 'r', summary = { 'Look:\n\n```\nx', '```\n![](u)\n```' } }, '> Look:\n>\n> ```\n> x\n>\n> ```\n> ![]\\(u)\n> ```' },
+    { { type = 'agentMail', id = 'm', author = 'ann', text = '```\n\t```\n![](u)' }, '**From ann**\n> ```\n>     ```\n> ![](u)' },
+    { { type = 'exitedReviewMode', id = 'e', review = '```\nx' }, '```\nx\n```' },
+    { { type = 'toolCall', id = 't', tool = 'a ![](u)', title = '', arguments = {}, status = 'completed' }, '**a ![]\\(u)** ' },
+  }) do
+    T.equal(table.concat(words.block(row[1]).lines, '\n'), row[2])
+  end
+  local ended = words.ending({ status = 'failed', error = { message = 'no\n```\n![](u)' } })
+  T.equal(ended.lines, { '**Failed:** no', '```', '![](u)', '```' })
+end
+
 tests['the words of others cannot break out of their block'] = function()
   local words = require('countersign.chat.words')
   local output = 'a\27[31mred\27[0m\r\n~~~~\n~~~~~~~ x\n10%\r20%\n\27]0;title\7b\0c'

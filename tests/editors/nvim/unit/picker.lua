@@ -33,7 +33,7 @@ end
 
 local function approval(id)
   return T.asked('approval/command', {
-    id = id, threadId = 't', turnId = 'u', itemId = 'i', command = { 'bash', '-lc', 'make ' .. id }, cwd = '/shop', actions = {},
+    id = id, threadId = 't', turnId = 'u', itemId = 'i', command = { 'bash', '-lc', 'make ' .. id }, display = 'make ' .. id, cwd = '/shop', actions = {},
     reason = 'It is not known to be safe.', confined = 'outside', availableDecisions = { 'accept', 'decline', 'cancel' },
   })
 end

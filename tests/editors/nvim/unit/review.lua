@@ -160,6 +160,11 @@ local function deciding(made)
   return id, list
 end
 
+--- Waits for as long as somebody needs to see something.
+local function sees()
+  vim.wait(320, function() end)
+end
+
 local function on(line, command)
   vim.api.nvim_win_set_cursor(0, { line + 1, 0 })
   require('countersign.commands').run(command:match('%S+'), command:match(' (.*)') or '')
@@ -178,6 +183,7 @@ tests['a decision is on the hunk that is seen, also before the server has heard 
   vim.lsp.util.buf_versions[buf] = 7
   proposals.created({ proposal = vim.deepcopy(made) }, id)
   proposals.list()[1].came = 0
+  sees()
   -- Two lines come above: the first hunk lies where the second was.
   vim.api.nvim_buf_set_lines(buf, 0, 0, false, { 'x', 'y' })
   vim.lsp.util.buf_versions[buf] = 8
@@ -238,6 +244,7 @@ tests['a yes that was begun before a change could be seen is not one to it'] = f
   proposals.list()[1].came = vim.uv.now() - 1000
   local late = proposal(path, { hunk('9', 2, 3, 'C\n') })
   late.id = 'late'
+  sees()
   vim.api.nvim_exec_autocmds('CmdlineEnter', {})
   vim.wait(20, function() end)
   proposals.created({ proposal = late }, id)
@@ -248,7 +255,349 @@ tests['a yes that was begun before a change could be seen is not one to it'] = f
     return #decided == 2
   end)
   vim.wait(50, function() end)
-  T.equal(decided, { '1', 'p' })
+  T.equal(decided, { '1', '1' })
+end
+
+--- The last message, also where it was too long for its line.
+local function told()
+  local all = require('countersign.client').told()
+  return all[#all]
+end
+
+--- All that is on the screen.
+local function on_screen()
+  vim.cmd('redraw!')
+  local rows = {}
+  for row = 1, vim.o.lines do
+    local cells = {}
+    for column = 1, vim.o.columns do
+      cells[column] = vim.fn.screenstring(row, column)
+    end
+    rows[row] = vim.trim(table.concat(cells))
+  end
+  return table.concat(rows, '\n')
+end
+
+--- A server that has a proposal and notes which hunks are accepted, each time.
+local function accepting(made, result, current)
+  local decided = {}
+  local id = T.countersign({
+    ['countersign/proposal/read'] = function()
+      local full = vim.deepcopy(made)
+      full.files[1].current, full.files[1].result = current, result
+      return { proposal = full }
+    end,
+    ['countersign/proposal/decide'] = function(params)
+      if params.decision == 'reject' then
+        decided.rejected = params.hunkIds
+      else
+        decided[#decided + 1] = params.hunkIds or 'without ids'
+      end
+      return { proposal = vim.deepcopy(made) }
+    end,
+  })
+  require('countersign.proposals').created({ proposal = vim.deepcopy(made) }, id)
+  require('countersign.proposals').list()[1].came = 0
+  return decided, id
+end
+
+local function numbered(from, to, word)
+  local lines = {}
+  for i = from, to do
+    lines[#lines + 1] = ('%s %d'):format(word, i)
+  end
+  return lines
+end
+
+tests['a change is accepted once all of it was on the screen, and what was not is brought there'] = function()
+  local long = 'x = ("' .. ('a'):rep(130) .. '"); evil()'
+  local tall = numbered(1, 90, 'new')
+  tall[50] = 'evil()'
+  for _, row in ipairs({
+    -- Where it is, lines of the file, range, what comes; how often a yes is said at most, and what is done before.
+    { 'in view', { 'a', 'b' }, 0, 1, { 'evil()' }, most = 1 },
+    { 'wider than the window', { 'a', 'b' }, 0, 1, { long }, most = 1 },
+    { 'above the first line', { 'a', 'b' }, 0, 0, { 'evil()' }, most = 1 },
+    { 'far below', numbered(1, 300, 'line'), 250, 251, { 'evil()' }, most = 2 },
+    { 'in a fold', numbered(1, 20, 'line'), 10, 11, { 'evil()' }, most = 2, before = function()
+      vim.wo.foldmethod = 'manual'
+      vim.cmd('5,15fold')
+    end },
+    { 'in another tab page', { 'a', 'b' }, 0, 1, { 'evil()' }, most = 2, before = function()
+      vim.cmd('tabnew')
+    end },
+    { 'taller than the window', { 'a', 'b' }, 1, 1, tall, most = 7 },
+    { 'below the last line', numbered(1, 22, 'line'), 22, 22, { 'b', 'c', 'evil()' }, most = 2 },
+    { 'longer than the window', { 'a', 'b' }, 0, 1, { 'x = "' .. ('a'):rep(4000) .. '"; evil()' }, most = 8 },
+  }) do
+    local what, lines, first, last, new = unpack(row)
+    T.fresh()
+    require('countersign.review')
+    local buf, path = file(lines)
+    vim.api.nvim_win_set_cursor(0, { 1, 0 })
+    if row.before then
+      row.before()
+    end
+    local one = hunk('1', first, last, table.concat(new, '\n') .. '\n')
+    one.oldText = table.concat(vim.list_slice(lines, first + 1, last), '\n') .. (last > first and '\n' or '')
+    local after = vim.list_slice(lines, 1, first)
+    vim.list_extend(after, new)
+    vim.list_extend(after, lines, last + 1)
+    local decided = accepting(proposal(path, { one }), table.concat(after, '\n') .. '\n', table.concat(lines, '\n') .. '\n')
+    local seen, count = '', 0
+    repeat
+      sees()
+      seen, count = seen .. on_screen():gsub('\n', ''):gsub('│', ''), count + 1
+      sees()
+      require('countersign.commands').run('accept', 'all')
+      vim.wait(100, function()
+        return #decided > 0
+      end)
+    until #decided > 0 or count > 12
+    T.equal(decided, { { '1' } }, what)
+    T.check(seen:find('evil()', 1, true), what .. seen)
+    T.check(count <= row.most, ('%s: %d times'):format(what, count))
+    T.check(vim.api.nvim_buf_is_valid(buf))
+    vim.cmd('silent! tabonly!')
+    vim.cmd('silent! only!')
+  end
+end
+
+tests['what another window lies over is not on the screen'] = function()
+  local function over(config, blend, words)
+    local buf = vim.api.nvim_create_buf(false, true)
+    vim.api.nvim_buf_set_lines(buf, 0, -1, false, { words or 'a popup' })
+    local win = vim.api.nvim_open_win(buf, false, vim.tbl_extend('error', { relative = 'editor', style = 'minimal', focusable = false }, config))
+    vim.wo[win].winblend = blend or 0
+    return win
+  end
+  for _, row in ipairs({
+    { 'a popup over what comes', true, { row = 1, col = 4, width = 20, height = 3 } },
+    { 'its border', true, { row = 4, col = 0, width = 20, height = 3, border = 'single' } },
+    { 'a popup beside it', false, { row = 1, col = 40, width = 20, height = 3 } },
+    { 'a popup below it', false, { row = 12, col = 0, width = 20, height = 3 } },
+    { 'a scroll bar', false, { row = 0, col = 4, width = 1, height = 15 } },
+    { 'a shade', false, { row = 0, col = 0, width = 60, height = 15 }, 60, '' },
+  }) do
+    local what, covers, config, blend, words = unpack(row)
+    T.fresh()
+    require('countersign.review')
+    local lines = { 'one', 'two', 'three', 'four' }
+    local _, path = file(lines)
+    local one = hunk('1', 2, 3, 'evil()\nmore()\n')
+    one.oldText = 'three\n'
+    local win = over(config, blend, words)
+    local decided = accepting(proposal(path, { one }), 'one\ntwo\nevil()\nmore()\nfour\n', table.concat(lines, '\n') .. '\n')
+    for _, message in ipairs({ 'it has not been shown yet', 'another window lies over it' }) do
+      on_screen()
+      sees()
+      require('countersign.commands').run('accept', 'all')
+      vim.wait(100, function()
+        return #decided > 0
+      end)
+      if covers then
+        T.equal(decided, {}, what)
+        T.has(told(), message)
+      end
+    end
+    T.equal(#decided > 0, not covers, what)
+    vim.api.nvim_win_close(win, true)
+    if covers then
+      on_screen()
+      sees()
+      require('countersign.commands').run('accept', 'all')
+      T.wait('the decision', function()
+        return #decided > 0
+      end)
+    end
+    T.equal(decided[1], { '1' }, what)
+    vim.cmd('silent! only!')
+  end
+end
+
+tests['a yes covers what was shown as fitting, by its ids, and nothing that fits only since'] = function()
+  require('countersign.review')
+  local proposals = require('countersign.proposals')
+  local _, path = file({ 'a', 'b', 'c' })
+  local second = hunk('2', 2, 3, 'evil()\n', 'conflicting')
+  second.conflict = 'the text has changed'
+  local made = proposal(path, { hunk('1', 0, 1, 'A\n'), second })
+  made.status = 'conflicting'
+  local decided, id = accepting(made)
+  local function becomes(status)
+    proposals.moved({ proposalId = 'p', status = status == 'pending' and 'proposed' or 'conflicting', files = { { path = path, open = true, hunks = { { id = '2', status = status, range = { start = 2, ['end'] = 3 } } } } } })
+  end
+  sees()
+  T.check(not on_screen():find('evil', 1, true))
+  require('countersign.commands').run('accept', 'all')
+  T.wait('the decision', function()
+    return #decided == 1
+  end)
+  T.equal(decided[1], { '1' })
+  T.has(told(), 'one change is left out, since the text there has changed')
+  T.wait('the rest to be left out', function()
+    return decided.rejected
+  end)
+  T.equal(decided.rejected, { '2' })
+  -- A menu of the server's says the same.
+  local commands = require('countersign.actions').commands()
+  for i, argument in ipairs({ { proposalId = 'p', decision = 'accept' }, { proposalId = 'p', decision = 'accept', path = path } }) do
+    commands['countersign.decide']({ arguments = { argument } })
+    T.wait('the decision', function()
+      return #decided == i + 1
+    end)
+    T.equal(decided[i + 1], { '1' })
+  end
+  commands['countersign.decide']({ arguments = { { proposalId = 'p', decision = 'accept', hunkIds = { '2' } } } })
+  T.has(told(), 'it does not fit any more: the text has changed')
+  -- It fits since this moment, and again after it was in conflict.
+  for _ = 1, 2 do
+    becomes('pending')
+    commands['countersign.acceptAll']({ arguments = {} })
+    vim.wait(50, function() end)
+    T.has(T.messages[#T.messages][1], 'not accepted, since it has only just come')
+    T.equal(#decided, 3)
+    becomes('conflicting')
+    vim.wait(50, function() end)
+  end
+  becomes('pending')
+  sees()
+  T.check(on_screen():find('evil', 1, true))
+  commands['countersign.acceptAll']({ arguments = {} })
+  T.wait('the decision', function()
+    return #decided == 4
+  end)
+  T.equal(decided[4], { '1', '2' })
+  T.check(not pcall(proposals.decide, proposals.get('p'), 'accept', { path = path }), 'none is sent without ids')
+  T.check(id)
+end
+
+tests['what happens to a file beside its lines is said wherever it is shown'] = function()
+  for _, row in ipairs({
+    { { type = 'update', movePath = '/elsewhere/conftest.py' }, nil, nil, 'the file moves to /elsewhere/conftest.py' },
+    { { type = 'update' }, 493, nil, 'it can be run as a program (mode 755)' },
+    { { type = 'update' }, 420, nil, 'it gets the mode 644' },
+    { { type = 'update', movePath = '/x/' .. ('long'):rep(30) .. '/b' }, 493, nil, '/b, it can be run as a program (mode 755)' },
+    { { type = 'update', movePath = '/x/y' }, nil, 'a link to /etc\u{202e}', 'the file moves to /x/y, a link to /etc<U+202E>' },
+    { { type = 'delete' }, nil, nil, 'the file is deleted' },
+  }) do
+    for _, new in ipairs({ '', 'B\n' }) do
+      T.fresh()
+      require('countersign.review')
+      local _, path = file({ 'a' })
+      local one = hunk('1', 0, new == '' and 0 or 1, row[1].type == 'delete' and '' or new)
+      local made = proposal(path, { one })
+      made.files[1].kind, made.files[1].mode, made.files[1].notText = row[1], row[2], row[3]
+      accepting(made, 'a\n', 'a\n')
+      T.has(told(), row[4])
+      T.equal(require('countersign.review.seen').lacks('p', made.files[1], one) ~= nil, true)
+      local function shown()
+        return (on_screen():gsub('%s', ''):gsub('│', ''):gsub('↪', ''))
+      end
+      T.has(shown(), (row[4]:gsub(' ', '')))
+      T.check(not shown():find('goes', 1, true), shown())
+      require('countersign.review').look()
+      T.equal(require('countersign.review.seen').lacks('p', made.files[1], one), nil)
+      require('countersign.commands').run('diff', '')
+      T.wait('the two sides', function()
+        return vim.b.countersign_side ~= nil
+      end)
+      local text = vim.wo.winbar
+      for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_create_namespace('countersign.side'), 0, -1, { details = true })) do
+        for _, line in ipairs(mark[4].virt_lines or {}) do
+          for _, chunk in ipairs(line) do
+            text = text .. (chunk[1] == '↪ ' and '' or chunk[1])
+          end
+        end
+      end
+      T.has(text, row[4])
+      vim.cmd('silent! tabonly!')
+      vim.cmd('silent! only!')
+    end
+  end
+end
+
+tests['what is said of a file is said below its first line where the bar is somebody else’s'] = function()
+  require('countersign.review')
+  local path = vim.fn.tempname()
+  local made = proposal(path, { hunk('1', 0, 0, '') })
+  made.files[1].kind.movePath = '/x/conftest.py'
+  local decided = accepting(made, 'a\n', 'a\n')
+  require('countersign.commands').run('diff', '')
+  T.wait('the two sides', function()
+    return vim.b.countersign_side ~= nil
+  end)
+  vim.wo.winbar = 'mine'
+  require('countersign.review.seen').forget('p')
+  for count = 1, 2 do
+    sees()
+    require('countersign.commands').run('accept', 'all')
+    vim.wait(100, function()
+      return #decided > 0
+    end)
+    T.equal(#decided, count - 1)
+    T.has(on_screen(), 'the file moves to /x/conftest.py')
+  end
+  T.equal(decided, { { '1' } })
+  vim.cmd('silent! tabonly!')
+end
+
+tests['what hides in the lines of a change is marked on both sides'] = function()
+  require('countersign.review')
+  local _, path = file({ 'a\u{200b}b', 'b\u{3164}' })
+  local one = hunk('1', 0, 1, 'c(ping,\u{3164}) \u{e0041}\u{e0042}|\u{fe0f}\n')
+  one.oldText = 'a\u{200b}b\n'
+  accepting(proposal(path, { one }), one.newText .. 'b\u{3164}\n', 'a\u{200b}b\nb\u{3164}\n')
+  require('countersign.commands').run('diff', '')
+  T.wait('the two sides', function()
+    return vim.b.countersign_side ~= nil
+  end)
+  local screen = on_screen()
+  for _, part in ipairs({ '<U+3164>', '<U+E0041>', '<U+E0042>', '<U+FE0F>', '<U+200B>', 'what hides is marked' }) do
+    T.has(screen, part)
+  end
+  T.equal(select(2, screen:gsub('<U%+3164>', '')), 1, 'lines of the person’s own are as they are')
+  local before = vim.fn.bufnr(path)
+  vim.cmd('silent! tabclose!')
+  vim.wait(50, function() end)
+  T.equal(vim.api.nvim_buf_get_extmarks(before, vim.api.nvim_create_namespace('countersign.side'), 0, -1, {}), {})
+end
+
+tests['what was never in view is shown before it is accepted'] = function()
+  require('countersign.review')
+  local proposals = require('countersign.proposals')
+  local _, path = file({ 'a', 'b', 'c' })
+  local made = proposal(path, { hunk('1', 0, 1, 'A\n') })
+  local new = { path = path .. '.new', uri = 'file://' .. path .. '.new', kind = { type = 'add' }, open = false, hunks = { hunk('2', 0, 0, 'new\n') } }
+  made.files[2] = new
+  local decided = {}
+  local id = T.countersign({
+    ['countersign/proposal/read'] = function()
+      local full = vim.deepcopy(made)
+      full.files[2].result = 'new\n'
+      return { proposal = full }
+    end,
+    ['countersign/proposal/decide'] = function(params)
+      decided[#decided + 1] = params.proposalId
+      return { proposal = vim.deepcopy(made) }
+    end,
+  })
+  proposals.created({ proposal = vim.deepcopy(made) }, id)
+  proposals.list()[1].came = 0
+  -- The open file has its marks; the new one stands nowhere.
+  on(0, 'accept all')
+  T.has(T.messages[#T.messages][1], 'not accepted, since it has not been shown yet')
+  T.wait('the new file', function()
+    return vim.bo.buftype == 'acwrite'
+  end)
+  T.equal(decided, {})
+  T.equal(vim.api.nvim_buf_get_lines(0, 0, -1, false), { 'new' })
+  sees()
+  on(0, 'accept all')
+  T.wait('the decision', function()
+    return #decided == 1
+  end)
+  vim.cmd('silent! tabonly!')
 end
 
 tests['nothing is decided on a side that has an edit which is not written'] = function()
@@ -280,8 +629,21 @@ tests['nothing is decided on a side that has an edit which is not written'] = fu
   on(1, 'accept')
   T.has(T.messages[#T.messages][1], 'this side has an edit of yours')
   T.equal(decided, {})
+  -- Nor from anywhere else, while what is on the screen is not what would be accepted.
+  for _, leave in ipairs({ 'wincmd h', 'tabfirst' }) do
+    vim.cmd(leave)
+    for _, command in ipairs({ 'accept all', 'accept file', 'reject all' }) do
+      require('countersign.commands').run(command:match('%S+'), command:match(' (.*)'))
+      T.has(told(), 'side by side view has an edit of yours')
+    end
+  end
+  vim.cmd('tablast')
+  vim.cmd('wincmd l')
+  T.equal(decided, {})
   vim.cmd('silent undo')
   vim.bo.modified = false
+  require('countersign.review').look()
+  sees()
   on(0, 'accept')
   T.wait('the decision', function()
     return #decided == 1
@@ -660,7 +1022,7 @@ tests['on the after side of a proposal nothing of another one is decided'] = fun
   T.equal(decided, { '2' })
   proposals.reset()
   two(path, set.client)
-  on(0, 'accept file')
+  on(0, 'reject file')
   T.wait('the decision on the file', function()
     return #decided == 2
   end)

@@ -1,4 +1,5 @@
--- nvim --headless -u NONE -l tests/editors/nvim/unit/run.lua [NAME]... : the plugin's rooms by themselves, in this Neovim.
+-- nvim --headless -u NONE -c 'luafile tests/editors/nvim/unit/run.lua' : the plugin's rooms by themselves, in this Neovim; those that
+-- $COUNTERSIGN_TOPICS names, or all.
 -- Each file beside this one gives a table of tests by name. A line per test that fails, and the sum.
 local here = vim.fs.dirname(vim.fs.normalize(vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p')))
 local root = vim.fs.normalize(here .. '/../../../..')
@@ -153,7 +154,7 @@ function T.fresh(options)
   require('countersign.config').set(options)
 end
 
-local chosen = _G.arg or {}
+local chosen = vim.split(vim.env.COUNTERSIGN_TOPICS or '', ' ', { trimempty = true })
 local passed, failed = 0, 0
 for name, kind in vim.fs.dir(here) do
   local topic = name:match('^(.*)%.lua$')

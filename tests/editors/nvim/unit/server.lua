@@ -56,4 +56,42 @@ tests['a message of the server fits on a line'] = function()
   T.has(require('countersign.client').told()[1], ('long '):rep(100))
 end
 
+tests['the server is not taken out of a project'] = function()
+  local server = require('countersign.server')
+  local base = vim.uv.fs_realpath(vim.fs.dirname(vim.fn.tempname())) .. '/programs'
+  local function program(folder)
+    vim.fn.mkdir(base .. folder, 'p')
+    local file = base .. folder .. '/countersign'
+    vim.fn.writefile({ '#!/bin/sh' }, file)
+    vim.fn.setfperm(file, 'rwxr-xr-x')
+    return file
+  end
+  local own = program('/own')
+  local planted = program('/project/bin')
+  program('/other/node_modules/.bin')
+  program('/other/.venv/bin')
+  vim.fn.mkdir(base .. '/linked', 'p')
+  vim.uv.fs_symlink(planted, base .. '/linked/countersign')
+  vim.uv.fs_symlink(base .. '/project/bin', base .. '/link')
+  local path = vim.env.PATH
+  for _, folder in ipairs({ '/project/bin', '/other/node_modules/.bin', '/other/.venv/bin', '/linked', '/link' }) do
+    vim.env.PATH = base .. folder .. ':' .. base .. '/own'
+    T.equal((server.find(base .. '/project')), { own }, folder)
+    vim.env.PATH = base .. folder
+    local cmd, told = server.find(base .. '/project')
+    T.check(not cmd or not vim.startswith(cmd[1], base), folder)
+    if not cmd then
+      T.has(told, 'is a project')
+    end
+  end
+  -- Relative entries lead into some project, and a root around the home folder is none.
+  vim.env.PATH = 'own:.::' .. base .. '/own'
+  T.equal((server.find(base .. '/project')), { own })
+  T.equal((server.find('/')), { own })
+  -- Somebody else's project is nothing to this one.
+  vim.env.PATH = base .. '/project/bin'
+  T.equal((server.find(base .. '/other')), { planted })
+  vim.env.PATH = path
+end
+
 return tests

@@ -39,9 +39,17 @@ export async function play(editor) {
   const mends = await workbench.codeActions();
   check("and to mend the other", mends.some((one) => one.startsWith("Fix with agent: Return the total")), mends);
   await workbench.chooseAction("Fix with agent: Return the total");
-  const accept = await until("the proposal", () => editor.message("Accept All"), 60000).catch(() => undefined);
-  if (accept === undefined) await chat.locator(".proposal.waits button", { hasText: "Accept all" }).click();
-  else await accept.press();
+  const proposed = await until("the proposal", () => editor.message("Review"), 60000).catch(() => undefined);
+  if (proposed === undefined) {
+    await chat.locator(".proposal.waits button", { hasText: "Accept all" }).click();
+  } else {
+    check("what is only named cannot be accepted", !proposed.buttons.some((one) => one.startsWith("Accept")), proposed.buttons);
+    await proposed.press();
+    await until("the diff", () => page.locator(".tab", { hasText: "cart.py (proposed)" }).first().isVisible(), 20000);
+    const right = page.locator(".diff-editor-modified, .editor.modified").first();
+    await until("its right side", async () => (await right.innerText()).replaceAll("\u00a0", " ").includes("return total"), 20000);
+    await editor.command("Countersign: Accept the Change at the Cursor");
+  }
   check("the finding is mended", await until("the change", () => editor.held("cart.py").text.includes("return total"), 30000).catch(() => false), editor.held("cart.py").text);
   check("and then none is left", await until("no finding", () => found().length === 0, 20000).catch(() => false), found());
   equal("unsaved text stays unsaved", onDisk("cart.py"), text);

@@ -35,7 +35,14 @@ export async function play(editor) {
   const chat = await editor.frame();
   const run = chat.locator(".question.open button", { hasText: "Run once" });
   await until("the question in the chat", () => run.isVisible(), 30000);
-  check("the chat shows all of it", (await chat.locator(".question.open .terminal").textContent()).trimEnd().endsWith("echo the-end"));
+  check("before it is read to its end there is no yes", await run.isDisabled());
+  await editor.shot("unread");
+  // The row may be drawn again while the conversation is loaded.
+  await until("its end to be read", async () => {
+    await chat.locator(".question.open .terminal").evaluate((one) => (one.scrollTop = one.scrollHeight));
+    return run.isEnabled();
+  }, 30000);
+  check("the chat shows all of it", (await chat.locator(".question.open .terminal").textContent()).trimEnd().endsWith("echo the-end'"));
   await run.click();
   await chat.locator("header button[aria-label='Conversations']").click();
   await chat.locator(".thread-open").first().click();

@@ -41,10 +41,15 @@ export async function play(editor) {
   await page.waitForSelector(".squiggly-error", { timeout: 60000 });
   await workbench.goTo(13, 12);
   await chooseFix({ shot: (name) => editor.shot(name), choose: (title) => workbench.chooseAction(title) }, () => workbench.codeActions());
-  const told = await until("the first change", () => editor.message("Accept All"), 60000);
+  const told = await until("the first change", () => editor.message("Review"), 60000);
   check("the first change waits", told.text.length > 0 && !editor.held("cart.py").text.includes("return total\n"), told);
   await editor.shot("first-change");
   await told.press();
+  await until("the diff", () => page.locator(".tab", { hasText: "cart.py (proposed)" }).first().isVisible(), 20000);
+  const right = page.locator(".diff-editor-modified, .editor.modified").first();
+  await until("its right side", async () => (await right.innerText()).replaceAll("\u00a0", " ").includes("return total"), 20000);
+  await editor.shot("first-diff");
+  await editor.command("Countersign: Accept the Change at the Cursor");
   check("and is in the file once it is accepted", await until("the change", () => onDisk("cart.py").includes("return total\n"), 30000).catch(() => false), onDisk("cart.py"));
   const took = Date.now() - begun;
   check("in less than five minutes", took < MOST_MS, took);

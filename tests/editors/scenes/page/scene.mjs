@@ -27,10 +27,10 @@ export async function play(editor) {
 
   // A command that is long and tries to look short.
   const command = `echo harmless${"\n".repeat(60)}rm -rf "$HOME"/\u202etxt.x`;
-  await tell({ type: "events", events: [{ method: "countersign/approval/requested", params: { threadId: "T", turnId: "t", seq: 1, approval: { id: "A", threadId: "T", turnId: "t", itemId: "i", command: ["bash", "-c", command], cwd: "/w", confined: "outside", reason: "why", availableDecisions: ["accept", "decline"], actions: [], sessionScope: "" } } }] });
+  await tell({ type: "events", events: [{ method: "countersign/approval/requested", params: { threadId: "T", turnId: "t", seq: 1, approval: { id: "A", threadId: "T", turnId: "t", itemId: "i", command: ["bash", "-c", command], display: command, cwd: "/w", confined: "outside", reason: "why", availableDecisions: ["accept", "decline"], actions: [], sessionScope: "" } } }] });
   const box = page.locator(".question.open .terminal");
   await until("the question", () => box.isVisible());
-  check("all of a command is there to be read", (await box.innerText()).trimEnd().endsWith("rm -rf \"$HOME\"/\\u{202e}txt.x"), await box.innerText());
+  check("all of a command is there to be read", (await box.innerText()).trimEnd().endsWith("rm -rf \"$HOME\"/<U+202E>txt.x"), await box.innerText());
   const sizes = await box.evaluate((one) => ({ all: one.scrollHeight, shown: one.clientHeight, flow: getComputedStyle(one).overflowY }));
   check("what is longer than its box is scrolled", sizes.all > sizes.shown && sizes.flow === "auto", sizes);
   await box.evaluate((one) => (one.scrollTop = one.scrollHeight));
@@ -153,6 +153,30 @@ async function meanwhile(editor) {
   await event("proposal/updated", proposed("applied", [hunk("1", 1, "applied"), hunk("2", 7, "applied")]));
   equal("who is elsewhere is left there", await focused(), "Message to the agent");
   check("what is done folds", !(await page.locator("details.file").evaluate((one) => one.open)));
+
+  // What did not fit when it was shown is not accepted with the rest, and where a file goes is said.
+  const tall = Array.from({ length: 500 }, (_, i) => `new ${i}\n`).join("");
+  const files = (second) => [
+    { path: "/w/a.py", uri: "file:///w/a.py", kind: { type: "update", movePath: "/w/conftest.py" }, mode: 0o755, hunks: [hunk("3", 1)] },
+    { path: "/w/b.py", uri: "file:///w/b.py", kind: { type: "update" }, hunks: [second] },
+  ];
+  const mixed = (status, second) => ({ proposal: { ...proposed(status, []).proposal, id: "Q", itemId: "g", files: files(second) } });
+  await event("item/started", { item: { type: "fileChange", id: "g", changes: [], status: "inProgress", proposalId: "Q" }, startedAtMs: 1 });
+  await event("proposal/created", mixed("conflicting", { ...hunk("4", 1, "conflicting"), newText: tall }));
+  const card = page.locator(".proposal.waits");
+  const all = card.locator("button", { hasText: "Accept all" });
+  await until("the second proposal", () => all.isVisible());
+  check("where a file goes, and what it becomes, stands beside its name", (await card.innerText()).includes("→ conftest.py, executable (mode 755)"), await card.innerText());
+  await all.click();
+  const yes = (await posted("accept")).at(-1);
+  equal("what does not fit is no part of a yes", JSON.stringify([yes.hunkIds, yes.leaveOut]), JSON.stringify([["3"], ["4"]]));
+  await event("proposal/updated", mixed("proposed", { ...hunk("4", 1), newText: tall }));
+  check("once it fits it is to be shown first", await all.isDisabled());
+  await card.locator("button", { hasText: "Open diff" }).last().click();
+  check("to ask for its diff shows nothing", await all.isDisabled());
+  await tell({ type: "shown", proposalId: "Q", hunkIds: ["3", "4"] });
+  check("a diff that is open does", await all.isEnabled());
+  await event("proposal/updated", mixed("applied", { ...hunk("4", 1, "applied"), newText: tall }));
 
   const command = (status) => ({ item: { type: "commandExecution", id: "c", command: "make", cwd: "/", actions: [], source: "agent", confined: "workspace", status, ...(status === "completed" ? { aggregatedOutput: "made\n", exitCode: 0, durationMs: 5 } : {}) } });
   await event("item/started", { ...command("inProgress"), startedAtMs: 1 });

@@ -15,10 +15,14 @@ export async function play(editor) {
   check("and the lines of each hunk", /line 12/.test(await row("total += price_of(name) * count").innerText()), await row("total += price_of(name) * count").innerText());
   check("the lines are marked in the file", await until("the lenses", async () => (await page.locator(".codelens-decoration", { hasText: "Accept" }).count()) > 0, 20000).catch(() => false));
 
-  await row("cart.py").click();
-  const tab = page.locator(".tab", { hasText: "(proposed)" }).first();
-  await until("the diff editor", () => tab.isVisible(), 20000);
+  // What the tree is to accept must have been on the screen.
   const right = page.locator(".diff-editor-modified, .editor.modified").first();
+  await row("NOTES.md").click();
+  await until("the new file", () => page.locator(".tab", { hasText: "NOTES.md (proposed)" }).first().isVisible(), 20000);
+  await until("its text", async () => (await right.innerText()).replaceAll("\u00a0", " ").includes("Prices are in cents."), 20000);
+  await row("cart.py").click();
+  const tab = page.locator(".tab", { hasText: "cart.py (proposed)" }).first();
+  await until("the diff editor", () => tab.isVisible(), 20000);
   await until("its right side", async () => (await right.innerText()).replaceAll("\u00a0", " ").includes("price_of(name) * count"), 20000);
   check("the diff shows the outcome", true);
   await editor.theme("light");

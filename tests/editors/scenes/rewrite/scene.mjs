@@ -14,7 +14,7 @@ export async function play(editor) {
   await editor.idle();
   await until("the change", async () => (await editor.text("cart.py")).includes("# simpler"), 10000).catch(() => undefined);
   equal("the selection is rewritten, in place", await editor.text("cart.py"), text.replace("return totl", "return total  # simpler"));
-  check("the open file is the person's to save", onDisk("cart.py") === text || !editor.isUnsaved("cart.py"));
+  check("the open file is the person's to save", onDisk("cart.py") === text || !(await editor.isUnsaved("cart.py")));
   await editor.undo();
   await until("the undo", async () => (await editor.text("cart.py")) === text, 10000).catch(() => undefined);
   equal("one undo takes it back", await editor.text("cart.py"), text);

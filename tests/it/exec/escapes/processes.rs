@@ -30,7 +30,7 @@ for pid in {1, KEEPER}:
 for pid in {1, KEEPER}:
     if b'countersign' in open(f'/proc/{pid}/cmdline', 'rb').read():
         os.kill(pid, signal.SIGSTOP)").inside_only(),
-    attempt("trace", "call('ptrace', 16, VICTIM, 0, 0); through()"),
+    attempt("trace", "call('ptrace', 16, VICTIM, 0, 0); os.waitpid(VICTIM, 0); call('ptrace', 17, VICTIM, 0, 0); through()"),
     attempt("trace without stopping", "call('ptrace', 0x4206, VICTIM, 0, 0); through()"),
     attempt("trace the first process", "call('ptrace', 0x4206, 1, 0, 0); through()").inside_only(),
     attempt("limits of the first process", "call('prlimit', 1, 7, struct.pack('QQ', 1, 1), None); through()").inside_only(),

@@ -1,8 +1,8 @@
 --- May this command run, this folder be written, this tool be called?
 local ask = require('countersign.ask')
-local card = require('countersign.ask.card')
 local choice = require('countersign.ask.choice')
 local picker = require('countersign.picker')
+local whole = require('countersign.ask.whole')
 
 local M = {}
 
@@ -27,12 +27,22 @@ local function labels(params, verb)
   }
 end
 
+--- Whether a choice has room for all that it covers: what a yes for longer covers stands nowhere else.
+local function covers(decision, params)
+  local rule = params.alwaysRule
+  if decision == 'acceptForSession' then
+    return whole.fits(params.sessionScope or '', 100)
+  end
+  return decision ~= 'acceptAlways' or not rule or (whole.fits(rule.title, 80) and whole.fits(rule.text .. rule.file, 130))
+end
+
 --- The choices in the order in which they are shown: the first one, which an unlucky Enter takes, is a no.
 ---@param params table
 ---@param verb string
 ---@param unread? boolean Not all of what is asked about has been shown: there is no yes to it yet.
+---@param read? boolean All of it has been read, also what only a yes for longer covers.
 ---@return table[]
-function M.choices(params, verb, unread)
+function M.choices(params, verb, unread, read)
   local names, list = labels(params, verb), {}
   local offered = {}
   for _, decision in ipairs(params.availableDecisions or {}) do
@@ -42,14 +52,17 @@ function M.choices(params, verb, unread)
     list[#list + 1] = vim.tbl_extend('force', { label = label, decision = decision }, extra or {})
   end
   add('decline', names.decline)
+  -- A yes for longer is one to the tool as it is, which no prompt has room for.
+  local undefined = (params.definition or '') ~= '' and not read
   for _, decision in ipairs({ 'accept', 'acceptForSession', 'acceptAlways' }) do
-    if offered[decision] and not unread then
+    local longer = decision ~= 'accept'
+    if offered[decision] and not unread and not (longer and undefined) and covers(decision, params) then
       local rule = decision == 'acceptAlways' and params.alwaysRule
       add(decision, names[decision], rule and { detail = ('%s, written to %s'):format(rule.text, vim.fn.fnamemodify(rule.file, ':~')) } or nil)
     end
   end
-  if unread then
-    add(nil, 'Read all of it, then decide…', { read = true })
+  if unread or undefined and (offered.acceptForSession or offered.acceptAlways) then
+    list[#list + 1] = whole.READ
   end
   if offered.decline then
     add('decline', 'Decline and say why…', { words = true })
@@ -60,43 +73,21 @@ function M.choices(params, verb, unread)
   return list
 end
 
---- A command as one line. Arguments with anything but plain characters are quoted.
----@param command string[]
----@return string
-function M.command_line(command)
-  local last = command[#command]
-  if #command == 3 and command[2]:match('^%-l?c$') and command[1]:match('sh$') then
-    return last
-  end
-  return table.concat(
-    vim.tbl_map(function(word)
-      return word:match("^[%w%%+,./:=@_-]+$") and word or "'" .. word:gsub("'", "'\\''") .. "'"
-    end, command),
-    ' '
-  )
-end
-
---- A text for a prompt, and whether that is all of it, as it stands.
----@param text string
----@return string line
----@return boolean whole
-local function short(text)
-  local whole = vim.fn.strchars(text) <= MOST and not text:find('%c')
-  return vim.fn.strtrans(choice.line(text, MOST)), whole
-end
-
 ---@class countersign.Asked
----@field title string What `all` is.
----@field lines string[] The prompt.
----@field all? string What is asked about, where the prompt does not hold all of it.
+---@field title string What is read where the prompt does not hold all of it.
+---@field parts countersign.Part[]
 ---@field verb string
 ---@field kind string
 
 ---@param params table
 ---@param asked countersign.Asked
 local function put(params, asked)
-  local who = params.agent and ('agent %s: '):format(params.agent) or ''
-  local all = asked.all and card.lines(asked.all)
+  local who = params.agent and ('agent %s: '):format(choice.line(params.agent, 60)) or ''
+  -- What the server notes of it stands before what the agent says of it.
+  for i, note in ipairs(params.notes or {}) do
+    table.insert(asked.parts, i + 1, { 'Note: ', note, 300 })
+  end
+  local lines, all = whole.told(asked.parts)
   local question
   local function decided(chosen, answer)
     if not chosen then
@@ -116,33 +107,21 @@ local function put(params, asked)
   question = {
     id = params.id,
     thread = params.threadId,
-    title = who .. choice.line(asked.lines[1], 100),
+    title = who .. choice.line(lines[1], 100),
     nothing = { decision = 'decline', turnId = params.turnId },
     show = function(answer)
-      local prompt = who .. table.concat(asked.lines, '\n')
-      -- Also a prompt by itself may be more than the screen holds.
-      local fits = picker.fits(prompt, all or {})
-      local unread = not fits and not question.was_read
-      choice.pick(M.choices(params, asked.verb, unread), prompt, asked.kind, function(chosen)
-        if not (chosen and chosen.read) then
-          return decided(chosen, answer)
-        end
-        question.was_read = true
-        ask.put_aside(question)
-        local text = all or {}
-        if not picker.fits(prompt, {}) then
-          text = vim.list_extend(card.lines(prompt), all and vim.list_extend({ '' }, all) or {})
-        end
-        card.read(asked.title, text, function()
-          ask.take_up(question)
-        end)
-      end, {
-        title = fits and all and asked.title or nil,
-        all = fits and all or nil,
-        opened = function(close)
-          question.close = close
-        end,
-      })
+      whole.put(question, {
+        title = asked.title,
+        kind = asked.kind,
+        -- All of it has the rest of the lines, too.
+        prompt = who .. (all and lines[1] or table.concat(lines, '\n')),
+        all = all and who .. all or nil,
+        more = params.definition,
+      }, function(unread)
+        return M.choices(params, asked.verb, unread, question.was_read)
+      end, function(chosen)
+        decided(chosen, answer)
+      end)
     end,
   }
   return question
@@ -167,64 +146,65 @@ local function deeds(actions)
   return table.concat(words, ', ')
 end
 
+--- What others say, as one line: what stands on a line of its own is ours.
+local function one_line(text)
+  return vim.trim((text:gsub('%s+', ' ')))
+end
+
 function M.command(params)
-  local command = M.command_line(params.command)
-  local line, whole = short(command)
-  local lines = { ('Run %s?'):format(line) }
   local does = deeds(params.actions)
-  lines[#lines + 1] = ('In %s, %s%s.'):format(vim.fn.fnamemodify(params.cwd, ':~'), confined[params.confined] or params.confined, does ~= '' and (': ' .. does) or '')
-  lines[#lines + 1] = choice.line(params.reason, 300)
+  local place = (', %s%s.'):format(confined[params.confined] or params.confined, does ~= '' and (': ' .. does) or '')
+  local parts = {
+    -- To the letter as the server writes it: which program runs is part of it, whatever its name.
+    { 'Run ', params.display, MOST, '?' },
+    { 'In ', vim.fn.fnamemodify(params.cwd, ':~'), 200, place },
+    { '', params.reason, 300 },
+  }
   if params.justification then
-    lines[#lines + 1] = 'The agent says: ' .. choice.line(params.justification, 300)
+    parts[#parts + 1] = { 'The agent says: ', one_line(params.justification), 300 }
   end
   if params.risk then
-    lines[#lines + 1] = ('Risk %s: %s'):format(params.risk.level, choice.line(params.risk.description, 200))
+    parts[#parts + 1] = { ('Risk %s: '):format(params.risk.level), one_line(params.risk.description), 200 }
   end
   return ask.wait(put(params, {
     title = 'The whole command',
-    lines = lines,
-    all = not whole and command or nil,
+    parts = parts,
     verb = params.confined == 'outside' and 'Run once outside the sandbox' or 'Run once',
     kind = 'countersign.command',
   }))
 end
 
 function M.permission(params)
-  local lines, paths = { choice.line(params.reason, 400) }, params.paths or {}
-  local whole = vim.fn.strchars(params.reason) <= 400
-  for i, path in ipairs(paths) do
-    local line, good = short(vim.fn.fnamemodify(path, ':~'))
-    whole = whole and good
-    lines[#lines + 1] = '  ' .. line
-    if i == 8 and #paths > 8 then
-      lines[#lines + 1] = ('  and %d more'):format(#paths - 8)
-      whole = false
+  local parts = { { '', params.reason, 400 } }
+  for i, path in ipairs(params.paths or {}) do
+    -- Of many the rest is one line, which is never all of it.
+    if i == 9 and #params.paths > 9 then
+      local rest = vim.tbl_map(function(one)
+        return '  ' .. vim.fn.fnamemodify(one, ':~')
+      end, vim.list_slice(params.paths, i))
+      parts[#parts + 1] = { '', ('  and %d more'):format(#rest), 40, cut = true, full = table.concat(rest, '\n') }
       break
     end
+    parts[#parts + 1] = { '  ', vim.fn.fnamemodify(path, ':~'), MOST }
   end
   local until_when = { command = 'Allow for this command', turn = 'Allow for this turn', session = 'Allow', always = 'Allow' }
   return ask.wait(put(params, {
     title = 'All that is asked for',
-    lines = lines,
-    all = not whole and table.concat({ params.reason, '', table.concat(paths, '\n') }, '\n') or nil,
+    parts = parts,
     verb = until_when[params.acceptCovers] or 'Allow',
     kind = 'countersign.permission',
   }))
 end
 
 function M.tool(params)
-  local arguments = vim.json.encode(params.arguments)
-  local line, whole = short(arguments)
-  local lines = {
-    ('Call %s of the tool server %s?'):format(choice.line(params.tool, 80), choice.line(params.server, 60)),
-    choice.line(params.title, 200),
-    'With ' .. line,
-    choice.line(params.reason, 300),
-  }
   return ask.wait(put(params, {
-    title = 'All of the arguments',
-    lines = lines,
-    all = not whole and vim.inspect(params.arguments) or nil,
+    title = 'The whole call',
+    parts = {
+      { 'Call ', ('%s of the tool server %s'):format(params.tool, params.server), 140, '?' },
+      { '', params.title, 200 },
+      { 'With ', vim.json.encode(params.arguments), MOST, full = vim.inspect(params.arguments) },
+      { '', params.reason, 300 },
+    },
     verb = 'Call once',
     kind = 'countersign.tool',
   }))

@@ -1,5 +1,7 @@
 --- All that a question is about, where its prompt has no room for it: in a window beside the picker, which takes no keys, or in
 --- a buffer to read where a window cannot hold it either.
+local visible = require('countersign.visible')
+
 local M = {}
 
 --- Lines of the screen that are left to the picker.
@@ -10,7 +12,7 @@ local PICKER = 14
 ---@return string[]
 function M.lines(text)
   return vim.tbl_map(function(line)
-    return vim.fn.strtrans((line:gsub('\t', '    ')))
+    return vim.fn.strtrans(visible.lines((line:gsub('\t', '    '))))
   end, vim.split(text, '\n', { plain = true }))
 end
 

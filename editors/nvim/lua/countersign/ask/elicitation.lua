@@ -1,8 +1,8 @@
 --- What a tool server asks: a page to open, or a form that is filled in field by field.
 local ask = require('countersign.ask')
-local card = require('countersign.ask.card')
 local choice = require('countersign.ask.choice')
 local picker = require('countersign.picker')
+local whole = require('countersign.ask.whole')
 
 local M = {}
 
@@ -123,14 +123,17 @@ function M.fill(schema, done, opened, gone)
 end
 
 function M.request(params)
-  local title = ('%s asks: %s'):format(choice.line(params.server, 60), choice.line(params.message, 300))
   local url = params.mode == 'url'
-  local choices = {
-    { label = 'Decline', action = 'decline' },
-    { label = url and 'Open ' .. choice.line(params.url, 200) or 'Answer…', action = 'accept' },
-  }
-  -- An address is read whole before it is opened, where there is room for it.
-  local address = url and vim.fn.strchars(params.url) > 40 and card.lines(params.url) or nil
+  local parts = { { ('%s asks: '):format(choice.line(params.server, 60)), params.message, 300 } }
+  if url then
+    -- An address is read whole before it is opened: of a long one the label has only the beginning.
+    parts[2] = { 'It wants to open ', params.url, 40 }
+    for _, note in ipairs(params.notes or {}) do
+      parts[#parts + 1] = { 'Note: ', note, 300 }
+    end
+  end
+  local lines, all = whole.told(parts)
+  local yes = { label = url and 'Open ' .. choice.line(params.url, 200) or 'Answer…', action = 'accept' }
   local question
   local function opened(close)
     question.close = close
@@ -138,11 +141,14 @@ function M.request(params)
   question = {
     id = params.id,
     thread = params.threadId,
-    title = title,
+    title = lines[1],
     nothing = { action = 'cancel' },
     show = function(answer)
       local gone = ask.gone(question)
-      choice.pick(choices, title, 'countersign.elicitation', function(chosen)
+      local asked = { title = 'All that is asked', kind = 'countersign.elicitation', prompt = all and lines[1] or table.concat(lines, '\n'), all = all }
+      whole.put(question, asked, function(unread)
+        return { { label = 'Decline', action = 'decline' }, unread and whole.READ or yes }
+      end, function(chosen)
         if not chosen or chosen.action == 'decline' then
           return answer(chosen and { action = 'decline' } or nil)
         end
@@ -166,7 +172,7 @@ function M.request(params)
           end
           answer(content and { action = 'accept', content = content } or nil)
         end, opened, gone)
-      end, { title = address and 'The whole address' or nil, all = address and picker.fits(title, address) and address or nil, opened = opened })
+      end)
     end,
   }
   return ask.wait(question)

@@ -1,4 +1,6 @@
 --- What stands above a conversation: its name, model and mode, and how much room is left.
+local line = require('countersign.picker').line
+
 local M = {}
 
 --- A number of tokens as people read it.
@@ -35,11 +37,8 @@ end
 ---@param thread countersign.Thread
 ---@return string
 function M.text(thread)
-  local name = thread.name or thread.preview
+  local name = line(thread.name or thread.preview, 40)
   name = name ~= '' and name or 'New conversation'
-  if vim.fn.strchars(name) > 40 then
-    name = vim.fn.strcharpart(name, 0, 39) .. '…'
-  end
   local parts = {}
   local settings = thread.settings
   if settings then

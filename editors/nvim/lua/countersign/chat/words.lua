@@ -1,4 +1,8 @@
 --- An item of a conversation as Markdown: its lines, what of them folds away, and its status, which is shown beside them.
+local fences = require('countersign.chat.fences')
+local inert = require('countersign.inert')
+local visible = require('countersign.visible')
+
 local M = {}
 
 ---@class countersign.Block
@@ -12,7 +16,7 @@ local MOST_LINES = 400
 
 local confined = { readOnly = 'sandbox, reads only', workspace = 'sandbox', outside = 'outside the sandbox' }
 
---- Text of others as lines: no control sequences, no carriage returns.
+--- Text of others as lines: no control sequences, no carriage returns; what else hides is written by its number.
 ---@param text string
 ---@return string[]
 function M.lines(text)
@@ -21,12 +25,17 @@ function M.lines(text)
   for i, line in ipairs(lines) do
     -- What was printed over, as a terminal would show it in the end.
     line = line:match('([^\r]*)\r?$') or line
-    lines[i] = line:gsub('[%z\1-\8\11-\31\127]', '')
+    lines[i] = visible.text((line:gsub('[%z\1-\8\11-\31\127]', '')))
   end
   while #lines > 1 and lines[#lines] == '' do
     lines[#lines] = nil
   end
   return lines
+end
+
+--- Markdown of others as lines: nothing in it is loaded, and it leaves nothing open.
+local function markdown(text)
+  return fences.close(inert.lines(M.lines(text)))
 end
 
 local function bounded(lines)
@@ -71,8 +80,7 @@ function M.span(ms)
 end
 
 local function one_line(text, limit)
-  text = text:gsub('[%c%s]+', ' ')
-  text = vim.trim(text)
+  text = inert.lines({ visible.text(vim.trim((text:gsub('[%c%s]+', ' ')))) })[1]
   return vim.fn.strchars(text) > limit and vim.fn.strcharpart(text, 0, limit - 1) .. '…' or text
 end
 
@@ -107,12 +115,13 @@ end
 
 --- Pieces of the person's input as text.
 ---@param content table[]
+---@param made? fun(text: string): string What is made of their words.
 ---@return string
-function M.input(content)
+function M.input(content, made)
   local parts = {}
   for _, piece in ipairs(content or {}) do
     if piece.type == 'text' then
-      parts[#parts + 1] = piece.text
+      parts[#parts + 1] = made and made(piece.text) or piece.text
     elseif piece.type == 'mention' then
       local lines = piece.lineRange
       parts[#parts + 1] = '@' .. vim.fn.fnamemodify(piece.path, ':.') .. (lines and ('#L%d-%d'):format(lines.start + 1, lines['end']) or '')
@@ -132,9 +141,10 @@ local function aside(text)
   return '*' .. one_line(text, 300):gsub('%*', '') .. '*'
 end
 
---- Adds a text as a quotation, which folds with all above it.
+--- Adds a text as a quotation, which folds with all above it. What it leaves open ends with it.
 local function quote(block, text)
-  for _, line in ipairs(M.lines(text)) do
+  -- A tab is narrower behind the sign of a quotation than it is at the margin, and could end what it would not end there.
+  for _, line in ipairs(inert.lines(M.lines((text:gsub('\t', '    '))))) do
     block.lines[#block.lines + 1] = line == '' and '>' or '> ' .. line
   end
   block.fold = { 1, #block.lines }
@@ -144,7 +154,10 @@ local blocks = {}
 
 function blocks.userMessage(item)
   local block = { lines = { '## You' }, marks = { { line = 1, group = 'CountersignYou' } } }
-  vim.list_extend(block.lines, M.lines(M.input(item.content)))
+  -- Words that were pasted load nothing either, and end where they end.
+  vim.list_extend(block.lines, M.lines(M.input(item.content, function(text)
+    return table.concat(markdown(text), '\n')
+  end)))
   local told = {}
   for _, one in ipairs(item.context or {}) do
     told[#told + 1] = one.label .. (one.note and (' (%s)'):format(one.note) or '')
@@ -156,7 +169,7 @@ function blocks.userMessage(item)
 end
 
 function blocks.agentMessage(item)
-  local block = { lines = M.lines(item.text or '') }
+  local block = { lines = markdown(item.text or '') }
   if item.partial then
     block.lines[#block.lines + 1] = '*(cut short)*'
   end
@@ -166,15 +179,11 @@ end
 function blocks.reasoning(item)
   local parts = #(item.summary or {}) > 0 and item.summary or item.content or {}
   local block = { lines = {} }
-  for i, part in ipairs(parts) do
-    if i > 1 then
-      block.lines[#block.lines + 1] = '>'
-    end
-    quote(block, part)
-  end
-  if #block.lines == 0 then
+  if #parts == 0 then
     return nil
   end
+  -- One quotation is one text.
+  quote(block, table.concat(parts, '\n\n'))
   block.status = item.complete and {} or { { ' ● thinking', 'CountersignRunning' } }
   return block
 end
@@ -231,12 +240,28 @@ end
 
 function blocks.fileChange(item)
   local names, diff = {}, {}
+  -- What was made, where the person did not accept all of it.
+  local left = {}
   for _, change in ipairs(item.changes or {}) do
+    left[change.path] = item.applied ~= nil or nil
+  end
+  for _, change in ipairs(item.applied or item.changes or {}) do
+    left[change.path] = nil
     local plus, minus = counts(change.diff or '')
-    names[#names + 1] = ('%s +%d −%d'):format(vim.fn.fnamemodify(change.path, ':.'), plus, minus)
+    names[#names + 1] = ('%s +%d −%d'):format(one_line(vim.fn.fnamemodify(change.path, ':.'), 300), plus, minus)
     vim.list_extend(diff, M.lines(change.diff or ''))
   end
   local block = { lines = { '**Change** ' .. table.concat(names, ', ') }, status = status(item, {}) }
+  if item.applied ~= nil then
+    block.status = { { ' ✓ accepted in part', 'CountersignQuiet' } }
+    local rejected = vim.tbl_map(function(path)
+      return vim.fn.fnamemodify(path, ':.')
+    end, vim.tbl_keys(left))
+    table.sort(rejected)
+    if #rejected > 0 then
+      block.lines[#block.lines + 1] = aside('Rejected: ' .. table.concat(rejected, ', '))
+    end
+  end
   if item.status == 'inProgress' and item.proposalId then
     block.status = { { ' ● waits for you', 'CountersignRunning' }, { ' · :Countersign diff, accept, reject', 'CountersignQuiet' } }
   elseif item.autoApproved then
@@ -267,7 +292,7 @@ local function call(title, item, more, output)
 end
 
 function blocks.toolCall(item)
-  return call(('**%s** %s'):format(item.tool, one_line(item.title or '', 120)), item, {}, item.output)
+  return call(('**%s** %s'):format(one_line(item.tool, 60), one_line(item.title or '', 120)), item, {}, item.output)
 end
 
 function blocks.mcpToolCall(item)
@@ -275,14 +300,14 @@ function blocks.mcpToolCall(item)
   for _, piece in ipairs(type(item.result) == 'table' and item.result.content or {}) do
     output[#output + 1] = piece.text or ('(%s)'):format(piece.type or 'data')
   end
-  return call(('**%s** of %s: %s'):format(item.tool, item.server, one_line(item.title or '', 120)), item, {}, table.concat(output, '\n'))
+  return call(('**%s** of %s: %s'):format(one_line(item.tool, 60), one_line(item.server, 60), one_line(item.title or '', 120)), item, {}, table.concat(output, '\n'))
 end
 
 function blocks.collabAgentToolCall(item)
   local words = { spawnAgent = 'starts an agent', sendMessage = 'writes to', wait = 'waits for', listAgents = 'looks at its agents', closeAgent = 'closes' }
   local names = {}
   for _, state in pairs(item.agentsStates or {}) do
-    names[#names + 1] = state.name
+    names[#names + 1] = one_line(state.name, 60)
   end
   table.sort(names)
   local block = { lines = { ('**Agents** %s %s'):format(words[item.tool] or item.tool, table.concat(names, ', ')) }, status = status(item, {}) }
@@ -304,7 +329,7 @@ function blocks.enteredReviewMode(item)
 end
 
 function blocks.exitedReviewMode(item)
-  return { lines = M.lines(item.review ~= '' and item.review or '*The review has no result.*') }
+  return { lines = markdown(item.review ~= '' and item.review or '*The review has no result.*') }
 end
 
 function blocks.undo(item)
@@ -346,8 +371,8 @@ end
 function M.ending(turn)
   if turn.status == 'failed' then
     local block = { lines = {}, marks = {} }
-    for i, line in ipairs(M.lines(turn.error and turn.error.message or 'The turn failed.')) do
-      block.lines[i] = (i == 1 and '**Failed:** ' or '') .. line
+    for i, line in ipairs(markdown('**Failed:** ' .. (turn.error and turn.error.message or 'The turn failed.'))) do
+      block.lines[i] = line
       block.marks[i] = { line = i, group = 'CountersignFailed' }
     end
     return block

@@ -28,7 +28,7 @@ return {
   ask = { desc = 'Ask about the line or the range', range = true, run = function(call)
     require('countersign.actions').ask(call.range, call.words)
   end },
-  fix = { desc = 'Have the problems of the line or the range mended', range = true, run = function(call)
+  fix = { desc = 'Have the problems of the line or the range fixed', range = true, run = function(call)
     require('countersign.actions').fix(call.range, call.words)
   end },
   rewrite = { desc = 'Have the line or the range rewritten', range = true, run = function(call)

@@ -87,7 +87,7 @@ return {
   end },
   delete = { desc = 'Delete a conversation for good', run = function()
     require('countersign.pick').thread({ prompt = 'Delete for good' }, function(thread, server)
-      confirm(('Delete “%s” for good? Nothing brings it back.'):format(thread.name or thread.preview), 'Delete it', function()
+      confirm(('Delete “%s” for good? Nothing brings it back.'):format(require('countersign.picker').line(thread.name or thread.preview)), 'Delete it', function()
         client.request(server, 'thread/delete', { threadId = thread.id }, function()
           client.tell('the conversation is deleted.')
         end)

@@ -1,11 +1,30 @@
 --- Waiting changes in the files' own buffers: what goes is marked, what comes stands below it as virtual lines.
 local config = require('countersign.config')
 local proposals = require('countersign.proposals')
+local screen = require('countersign.review.screen')
+local seen = require('countersign.review.seen')
+local visible = require('countersign.visible')
 
 local M = {}
 
 local namespace = vim.api.nvim_create_namespace('countersign.inline')
 local shown = true
+
+--- Virtual lines that are drawn of one change, and bytes of one line: no window could show more, and it cannot be scrolled within them.
+local MOST_LINES, MOST_BYTES = 200, 8000
+
+---@class countersign.Drawn
+---@field mark integer The extmark that has what comes, or the label.
+---@field text string What comes, as drawn.
+---@field rows integer Virtual lines.
+---@field width integer Columns of the widest.
+---@field words string What is said of the file beside its lines.
+---@field cut? boolean Not all of it was drawn.
+---@field covered? boolean Another window lay over it when it was looked at last.
+
+--- What is drawn in a buffer, by proposal and hunk, and for windows of which width.
+---@type table<integer, { width: integer, hunks: table<string, countersign.Drawn> }>
+local drawn = {}
 
 --- Where two lines differ: the length of what they begin with alike, and of what they end with alike, in bytes.
 local function differ(a, b)
@@ -37,28 +56,50 @@ local function lines_of(text)
 end
 
 --- A line of the new text in pieces: what is new in it is set off against the old line.
-local function pieces(new, old, width)
+local function pieces(new, old)
   local function padded(text)
-    text = text:gsub('\t', '    ')
-    return text
+    return vim.fn.strtrans(visible.text((text:gsub('\t', '    '))))
   end
-  local chunks
   if old and old ~= new then
     local head, tail = differ(old, new)
     if head + tail > #new * 0.3 then
-      chunks = {
+      return {
         { padded(new:sub(1, head)), 'CountersignAdd' },
         { padded(new:sub(head + 1, #new - tail)), 'CountersignAddText' },
         { padded(new:sub(#new - tail + 1)), 'CountersignAdd' },
       }
     end
   end
-  chunks = chunks or { { padded(new), 'CountersignAdd' } }
-  local rest = width - vim.fn.strdisplaywidth(new)
-  if rest > 0 then
-    chunks[#chunks + 1] = { (' '):rep(rest), 'CountersignAdd' }
+  return { { padded(new), 'CountersignAdd' } }
+end
+
+local function width_of(chunks)
+  return vim.fn.strdisplaywidth(table.concat(vim.tbl_map(function(chunk)
+    return chunk[1]
+  end, chunks)))
+end
+
+--- The new lines as virtual ones, none wider than the windows, and as wide as the widest where there is room.
+local function new_lines(new, old, room)
+  local virtual, width, cut = {}, 0, false
+  for i, line in ipairs(new) do
+    if #virtual > MOST_LINES or #line > MOST_BYTES then
+      cut = true
+      virtual[#virtual + 1] = { { ('… %d more lines, which :Countersign diff shows'):format(#new - i + 1), 'CountersignConflict' } }
+      break
+    end
+    vim.list_extend(virtual, screen.wrapped(pieces(line, old and old[i]), room))
   end
-  return chunks
+  for _, chunks in ipairs(virtual) do
+    width = math.max(width, width_of(chunks))
+  end
+  for _, chunks in ipairs(virtual) do
+    local rest = math.min(width + 2, room) - width_of(chunks)
+    if rest > 0 then
+      chunks[#chunks + 1] = { (' '):rep(rest), 'CountersignAdd' }
+    end
+  end
+  return virtual, cut
 end
 
 local words = {
@@ -67,7 +108,9 @@ local words = {
   applied = { '✓ applied', 'CountersignAccepted' },
 }
 
-local function draw_hunk(buf, place, number, count)
+--- Draws one hunk; what was drawn, where that is one that waits and fits.
+---@return countersign.Drawn?
+local function draw_hunk(buf, place, number, total, room)
   local hunk, last = place.hunk, vim.api.nvim_buf_line_count(buf)
   local first, behind = math.min(place.range.start, last), math.min(place.range['end'], last)
   local decided = words[hunk.status]
@@ -75,10 +118,10 @@ local function draw_hunk(buf, place, number, count)
     vim.api.nvim_buf_set_extmark(buf, namespace, math.min(first, last - 1), 0, { virt_text = { decided }, virt_text_pos = 'eol' })
     return
   end
-  local title = ('change %d of %d'):format(number, count)
+  local title = ('change %d of %d'):format(number, total)
   if hunk.status == 'conflicting' then
     local row = math.min(first, last - 1)
-    local text = ('⚠ %s does not fit any more: %s'):format(title, hunk.conflict or 'the text has changed')
+    local text = ('⚠ %s does not fit any more: %s'):format(title, visible.text(hunk.conflict or 'the text has changed'))
     vim.api.nvim_buf_set_extmark(buf, namespace, row, 0, { virt_text = { { text, 'CountersignConflict' } }, virt_text_pos = 'eol' })
     return
   end
@@ -87,13 +130,6 @@ local function draw_hunk(buf, place, number, count)
     vim.api.nvim_buf_set_extmark(buf, namespace, row, 0, { line_hl_group = 'CountersignDelete', priority = 50 })
   end
   local paired = #old == #new
-  local width = 0
-  for _, line in ipairs(new) do
-    width = math.max(width, vim.fn.strdisplaywidth(line))
-  end
-  for _, line in ipairs(old) do
-    width = math.max(width, vim.fn.strdisplaywidth(line))
-  end
   if paired then
     for i, line in ipairs(old) do
       local row = first + i - 1
@@ -106,28 +142,48 @@ local function draw_hunk(buf, place, number, count)
       end
     end
   end
-  local virtual = {}
-  for i, line in ipairs(new) do
-    virtual[i] = pieces(line, paired and old[i] or nil, width + 2)
+  local virtual, cut = new_lines(new, paired and old or nil, room)
+  local beyond = proposals.beyond_text(place.file)
+  local label = title
+  if #new == 0 and #old > 0 then
+    label = label .. ': goes'
+  elseif #new > 0 and behind == 0 and (last > 1 or vim.api.nvim_buf_get_lines(buf, 0, 1, false)[1] ~= '') then
+    -- What is above the first line of a window is not on the screen.
+    label = label .. ', comes before line 1'
   end
-  local label = { { title .. (#new == 0 and ': goes' or ''), 'CountersignHunk' } }
-  if hunk.proposedText then
-    label[1][1] = label[1][1] .. ', edited by you'
+  label = label .. (hunk.proposedText and ', edited by you' or '') .. (beyond and (': ' .. beyond) or '')
+  local chunk = { label, 'CountersignHunk' }
+  -- That a file is deleted is said at its top.
+  local row = math.max((place.file.kind.type == 'delete' and first + 1 or behind) - 1, 0)
+  if #virtual > 0 and width_of(virtual[1]) + 1 + width_of({ chunk }) <= room then
+    vim.list_extend(virtual[1], { { ' ', 'Normal' }, chunk })
+  elseif #virtual > 0 or beyond then
+    virtual = vim.list_extend(screen.wrapped({ chunk }, room), virtual)
   end
-  local row, above = behind - 1, false
-  if behind == first then
-    -- Comes before the line at `first`.
-    row, above = first - 1, false
-    if row < 0 then
-      row, above = 0, true
-    end
-  end
+  local mark
   if #virtual > 0 then
-    vim.list_extend(virtual[1], { { ' ', 'Normal' }, label[1] })
-    vim.api.nvim_buf_set_extmark(buf, namespace, row, 0, { virt_lines = virtual, virt_lines_above = above, priority = 60 })
+    mark = vim.api.nvim_buf_set_extmark(buf, namespace, row, 0, { virt_lines = virtual, priority = 60 })
   else
-    vim.api.nvim_buf_set_extmark(buf, namespace, first, 0, { virt_text = label, virt_text_pos = 'eol' })
+    mark = vim.api.nvim_buf_set_extmark(buf, namespace, math.min(first, last - 1), 0, { virt_text = { chunk }, virt_text_pos = 'eol' })
   end
+  local width = 0
+  for _, chunks in ipairs(virtual) do
+    width = math.max(width, width_of(chunks))
+  end
+  return { mark = mark, text = hunk.newText, rows = #virtual, width = width, words = beyond or '', cut = cut }
+end
+
+local function key_of(place)
+  return place.proposal.id .. '/' .. place.hunk.id
+end
+
+--- Columns that all windows have which show a buffer.
+local function room_of(buf)
+  local room = vim.o.columns
+  for _, win in ipairs(screen.windows(buf)) do
+    room = math.min(room, screen.width(win))
+  end
+  return room
 end
 
 --- Draws what waits for a buffer's file.
@@ -137,13 +193,97 @@ function M.draw(buf)
     return
   end
   vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
+  drawn[buf] = nil
   if not shown or not config.get().review.inline or require('countersign.review.side').shows(buf) then
     return
   end
   local places = proposals.in_file(vim.api.nvim_buf_get_name(buf))
-  for i, place in ipairs(places) do
-    draw_hunk(buf, place, i, #places)
+  if #places == 0 then
+    return
   end
+  local now = { width = room_of(buf), hunks = {} }
+  for i, place in ipairs(places) do
+    now.hunks[key_of(place)] = draw_hunk(buf, place, i, #places, now.width)
+  end
+  drawn[buf] = now
+end
+
+--- Where what comes stands.
+local function row_of(buf, one)
+  return vim.api.nvim_buf_get_extmark_by_id(buf, namespace, one.mark, {})[1]
+end
+
+--- Notes which changes are on the screen in a window.
+---@param win integer
+function M.look(win)
+  local buf = vim.api.nvim_win_get_buf(win)
+  local now = drawn[buf]
+  if not now then
+    return
+  elseif now.width ~= room_of(buf) then
+    -- They are on the screen in other lines than they are to be.
+    return M.draw(buf)
+  end
+  for _, place in ipairs(proposals.in_file(vim.api.nvim_buf_get_name(buf))) do
+    local one, hunk, id = now.hunks[key_of(place)], place.hunk, place.proposal.id
+    local row = one and one.text == hunk.newText and row_of(buf, one)
+    if row then
+      for _, line in ipairs(screen.lines(win, place.range.start, place.range['end'])) do
+        seen.note(id, hunk, 'old', line.row - place.range.start + 1)
+      end
+      local whole = not one.cut and one.width <= screen.width(win)
+      local below, covered = screen.shows_below(win, row, one.width)
+      one.covered = covered
+      if whole and (one.rows > 0 and below or one.rows == 0 and #screen.lines(win, row, row + 1) > 0) then
+        seen.note_new(id, hunk)
+        seen.note_words(id, hunk, one.words)
+      end
+    end
+  end
+end
+
+--- Whether what comes would be on the screen, if no other window lay over it.
+---@param buf integer
+---@param place countersign.Place
+---@return boolean
+function M.is_covered(buf, place)
+  local one = drawn[buf] and drawn[buf].hunks[key_of(place)]
+  return one ~= nil and one.covered == true
+end
+
+--- Scrolls a window so that a change is on the screen, or what was not yet of it. Says whether the window can show it.
+---@param win integer
+---@param place countersign.Place
+---@return boolean
+function M.bring(win, place)
+  local buf = vim.api.nvim_win_get_buf(win)
+  local one = drawn[buf] and drawn[buf].hunks[key_of(place)]
+  local row = one and row_of(buf, one)
+  local above = screen.covered_at_top(win)
+  local height = screen.height(win) - above
+  if not row or one.cut or one.width > screen.width(win) or one.rows + 2 > height then
+    return false
+  end
+  local first, behind = place.range.start, math.max(place.range.start, place.range['end'])
+  local last = vim.api.nvim_buf_line_count(buf)
+  vim.api.nvim_win_call(win, function()
+    for _, at in ipairs({ first + 1, row + 1, row + 2 }) do
+      if vim.fn.foldclosed(at) ~= -1 then
+        vim.cmd(('silent! %d,%dfoldopen!'):format(at, at))
+      end
+    end
+    local what, line = seen.lacks(place.proposal.id, place.file, place.hunk)
+    local top, cursor = vim.fn.line('w0'), math.min(first + 1, last)
+    if what == 'old' then
+      top, cursor = first + line - above, first + line
+    elseif behind - first + one.rows + 2 > height then
+      top, cursor = row + 1 - above, row + 1
+    elseif not screen.shows_below(win, row, one.width) or first + 1 < top + above then
+      top = first + 1 - above - math.floor((height - (behind - first) - one.rows - 1) / 2)
+    end
+    vim.fn.winrestview({ lnum = math.min(cursor, last), col = 0, topline = math.max(1, math.min(top, last)), topfill = 0, leftcol = 0, skipcol = 0 })
+  end)
+  return true
 end
 
 --- Draws the files of a proposal again.
@@ -167,5 +307,12 @@ function M.toggle()
     M.draw(buf)
   end
 end
+
+vim.api.nvim_create_autocmd('BufUnload', {
+  group = vim.api.nvim_create_augroup('countersign.inline', {}),
+  callback = function(event)
+    drawn[event.buf] = nil
+  end,
+})
 
 return M

@@ -1,11 +1,15 @@
 --- A proposal side by side, in a tab of its own: the file as it is beside the file as it would be. The after side can be
 --- edited and written, which changes the hunks; deciding is done from either side.
 local client = require('countersign.client')
+local beside = require('countersign.review.beside')
 local edit = require('countersign.review.edit')
 local keys = require('countersign.keys')
 local proposals = require('countersign.proposals')
+local screen = require('countersign.review.screen')
+local seen = require('countersign.review.seen')
 
 local M = {}
+
 
 ---@class countersign.Side
 ---@field proposal string
@@ -15,6 +19,9 @@ local M = {}
 ---@field after integer Buffer.
 ---@field result string What the after side was set to.
 ---@field hunks table[]
+---@field file table As it was last read.
+---@field hides? boolean Something in the lines of its changes does not show by itself.
+---@field words? integer The extmark of what is said of the file, where the bar has no room for it.
 
 ---@type countersign.Side[]
 local views = {}
@@ -121,16 +128,87 @@ local function write(view)
   end
 end
 
-local function bar(view)
-  local open, decided = 0, 0
-  for _, hunk in ipairs(view.hunks) do
-    if hunk.status == 'pending' or hunk.status == 'conflicting' then
-      open = open + 1
-    else
-      decided = decided + 1
+--- Notes what of a view is on the screen in a window.
+---@param win integer
+function M.look(win)
+  local buf = vim.api.nvim_win_get_buf(win)
+  local view = by_buffer(buf)
+  if not view or not vim.api.nvim_buf_is_valid(view.after) or vim.bo[view.after].modified or not view.filled then
+    return
+  end
+  local words = proposals.beyond_text(view.file) or ''
+  local said = buf == view.after and beside.says(win, view)
+  local lone = #screen.windows(view.before) == 0
+  for _, one in ipairs(edit.place(view.hunks)) do
+    local place = proposals.find(view.proposal, one.hunk.id)
+    if place and place.hunk.status == 'pending' and place.hunk.newText == one.hunk.newText then
+      local range = one.hunk.range
+      if buf == view.after then
+        for _, line in ipairs(screen.lines(win, one.first, one.last)) do
+          seen.note(view.proposal, place.hunk, 'new', line.row - one.first + 1, line.from, line.to, line.width)
+        end
+        if said then
+          seen.note_words(view.proposal, place.hunk, words)
+        end
+      end
+      if buf == view.before then
+        for _, line in ipairs(screen.lines(win, range.start, range['end'])) do
+          seen.note(view.proposal, place.hunk, 'old', line.row - range.start + 1)
+        end
+      elseif lone then
+        -- What was closed by the person is not asked for.
+        for line = 1, range['end'] - range.start do
+          seen.note(view.proposal, place.hunk, 'old', line)
+        end
+      end
     end
   end
-  return (' proposed · %d waiting%s%%= %%<:w edits '):format(open, decided > 0 and (', %d decided'):format(decided) or '')
+end
+
+local function look_soon()
+  vim.schedule(function()
+    require('countersign.review').look()
+  end)
+end
+
+--- Scrolls the sides so that a change is on the screen, or what was not yet of it.
+---@param view countersign.Side
+---@param hunk string
+function M.bring(view, hunk)
+  local place = proposals.find(view.proposal, hunk)
+  for _, one in ipairs(place and edit.place(view.hunks) or {}) do
+    if one.hunk.id == hunk then
+      local what, line, column = seen.lacks(view.proposal, place.file, place.hunk)
+      local buf = what == 'old' and view.before or view.after
+      local win = screen.windows(buf)[1]
+      local row = what == 'words' and 0 or (what == 'old' and one.hunk.range.start or one.first) + (line or 1) - 1
+      if what == 'words' then
+        beside.say_below(view)
+      end
+      if win then
+        vim.api.nvim_set_current_win(win)
+        row = math.min(row, vim.api.nvim_buf_line_count(buf) - 1)
+        local hidden = screen.covered_at_top(win)
+        local columns, height = screen.width(win), screen.height(win) - hidden
+        local begins = (line or 1) == 1 and (column or 0) == 0
+        -- With a little of what is around it, where all of it has room then.
+        local above = hidden + (begins and math.max(0, math.min(3, height - (one.last - one.first) - 1)) or 0)
+        local skip = math.max(0, math.floor((column or 0) / columns) - 1) * columns
+        vim.cmd(('silent! %d,%dfoldopen!'):format(row + 1, row + 1))
+        local at = math.max(0, vim.fn.virtcol2col(win, row + 1, (column or 0) + 1) - 1)
+        vim.fn.winrestview({ topline = math.max(1, row + 1 - above), lnum = row + 1, col = at, leftcol = 0, topfill = 0, skipcol = vim.wo.wrap and skip or 0 })
+      end
+    end
+  end
+end
+
+--- Whether the person has written something in any view of a proposal that is not in it yet.
+---@param proposal string
+---@return boolean
+function M.is_edited(proposal)
+  return vim.iter(views):any(function(view)
+    return view.proposal == proposal and vim.api.nvim_buf_is_valid(view.after) and vim.bo[view.after].modified
+  end)
 end
 
 --- Reads the proposal anew and shows it, unless the person has an edit that is not written.
@@ -146,14 +224,16 @@ function M.reload(view)
     end
     for _, file in ipairs(read.proposal.files) do
       if file.path == view.path then
-        view.hunks = file.hunks
+        view.hunks, view.file = file.hunks, file
         local result = file.result or ''
         if result ~= view.result or not view.filled then
           view.result, view.filled = result, true
           set(view.after, result)
         end
+        beside.annotate(view)
+        beside.wrap(view)
+        look_soon()
         for _, win in ipairs(vim.fn.win_findbuf(view.after)) do
-          vim.wo[win].winbar = bar(view)
           vim.api.nvim_win_call(win, function()
             vim.cmd('silent! diffupdate')
           end)
@@ -166,18 +246,19 @@ end
 --- Puts the two sides of a file on the screen, in a tab of their own.
 ---@param proposal table
 ---@param fresh table The file, as it was just read.
----@param done? fun(view: countersign.Side)
-local function put(proposal, fresh, done)
+---@param how { done?: fun(view: countersign.Side), by_itself?: boolean, looks?: boolean }
+local function put(proposal, fresh, how)
   vim.cmd('tabnew')
-  local view = { proposal = proposal.id, path = fresh.path, tab = vim.api.nvim_get_current_tabpage(), hunks = fresh.hunks, result = fresh.result or '', filled = true }
+  local view = { proposal = proposal.id, path = fresh.path, tab = vim.api.nvim_get_current_tabpage(), hunks = fresh.hunks, result = fresh.result or '', filled = true, file = fresh }
   local empty = vim.api.nvim_get_current_buf()
   local name = ('countersign://after/%s/%s'):format(proposal.id:sub(-6), vim.fn.fnamemodify(fresh.path, ':.'))
   view.after = scratch(name, fresh.path, 'acwrite')
-  if fresh.current then
+  if fresh.current and not (how.looks and vim.fn.bufloaded(fresh.path) == 0) then
     vim.cmd.edit(vim.fn.fnameescape(fresh.path))
     view.before = vim.api.nvim_get_current_buf()
   else
     view.before = scratch(name:gsub('^countersign://after', 'countersign://before'), fresh.path, 'nofile')
+    set(view.before, fresh.current or '')
     vim.bo[view.before].modifiable = false
     vim.api.nvim_win_set_buf(0, view.before)
   end
@@ -191,8 +272,9 @@ local function put(proposal, fresh, done)
   vim.b[view.after].countersign_side = { proposal = proposal.id, path = fresh.path }
   vim.bo[view.after].modifiable = fresh.result ~= nil
   vim.bo[view.after].bufhidden = 'wipe'
-  vim.wo.winbar = bar(view)
   vim.cmd('diffthis')
+  beside.annotate(view)
+  beside.wrap(view)
   vim.api.nvim_create_autocmd('BufWriteCmd', {
     buffer = view.after,
     callback = function()
@@ -205,6 +287,7 @@ local function put(proposal, fresh, done)
     callback = function()
       set(view.after, view.result)
       colour(view.after, view.path)
+      beside.annotate(view)
       M.reload(view)
     end,
   })
@@ -212,6 +295,7 @@ local function put(proposal, fresh, done)
   vim.api.nvim_create_autocmd('BufWipeout', {
     buffer = view.after,
     callback = function()
+      beside.clear(view.before)
       for _, win in ipairs(vim.fn.win_findbuf(view.before)) do
         vim.api.nvim_win_call(win, function()
           vim.cmd('diffoff')
@@ -229,33 +313,33 @@ local function put(proposal, fresh, done)
     end,
   })
   views[#views + 1] = view
+  look_soon()
   require('countersign.review.inline').draw(view.before)
-  if done then
-    done(view)
+  if how.done then
+    how.done(view)
   end
 end
 
 --- Shows one file of a proposal.
 ---@param proposal table
 ---@param file table
----@param done? fun(view: countersign.Side)
----@param by_itself? boolean Nobody asked for it: it waits until the keys rest.
-local function open_file(proposal, file, done, by_itself)
+---@param how { done?: fun(view: countersign.Side), by_itself?: boolean, looks?: boolean }
+local function open_file(proposal, file, how)
   local function show(fresh)
     local known = find(proposal.id, file.path)
     if not known then
-      return put(proposal, fresh, done)
+      return put(proposal, fresh, how)
     end
     vim.api.nvim_set_current_tabpage(known.tab)
-    if done then
-      done(known)
+    if how.done then
+      how.done(known)
     end
   end
   local function wanted()
     return proposals.get(proposal.id) ~= nil
   end
   -- It takes the keys: not while somebody types, also if they began to while the server was asked.
-  local may = by_itself and keys.are_still or keys.are_free
+  local may = how.by_itself and keys.are_still or keys.are_free
   client.request(proposal.client, 'proposal/read', { proposalId = proposal.id }, function(read)
     local fresh
     for _, one in ipairs(read.proposal.files) do
@@ -274,14 +358,15 @@ end
 ---@param proposal table
 ---@param path? string
 ---@param done? fun(view: countersign.Side)
----@param by_itself? boolean Nobody asked for it.
-function M.open(proposal, path, done, by_itself)
+---@param by_itself? boolean Nobody asked for it: it waits until the keys rest.
+---@param looks? boolean Only to look at: a file that is in no buffer stays in none, and so is changed on the disk.
+function M.open(proposal, path, done, by_itself, looks)
   path = path or vim.api.nvim_buf_get_name(0)
   local chosen = proposal.files[1]
   for _, file in ipairs(proposal.files) do
     chosen = file.path == path and file or chosen
   end
-  open_file(proposal, chosen, done, by_itself)
+  open_file(proposal, chosen, { done = done, by_itself = by_itself, looks = looks })
 end
 
 --- Whether a buffer is the before side of a view, which has no need of marks.

@@ -1,0 +1,180 @@
+//! Whether a command may run: decided by its words and by what the disk, the rules and the earlier yeses say of them, and
+//! asked about where that is not enough.
+//!
+//! What a command would meet is what counts: links, repositories and programs as they are once the calls before it are done.
+//! So it is decided on ahead of them, where that only brings a question forward, and again right before it starts. A yes to
+//! a question holds if by then it would be the same question.
+
+use super::Run;
+use super::ask::Asked;
+use crate::agent::aside::aside;
+use crate::agent::asking::Subject;
+use crate::agent::line;
+use crate::exec::decide::{self, Case, Escalation, Scene, Verdict};
+use crate::exec::{self, Confinement};
+use crate::protocol::item::{Confined, ItemStatus};
+use crate::protocol::settings::{ApprovalPolicy, SandboxMode};
+use crate::tools::ToolOutput;
+use std::sync::Arc;
+
+impl Run<'_> {
+    /// Decides on it and, where the verdict says so, asks. How it runs, or what the model is told since it does not. Where
+    /// it may run, its turn has come and nothing is to be waited for between the decision and its start.
+    pub(in crate::agent) async fn admit(&self, escalated: bool) -> Result<Confined, ToolOutput> {
+        if !escalated && let Some(refused) = self.permit().await {
+            return Err(refused);
+        }
+        // Trying it takes a process, and nothing else depends on it.
+        let settings = &self.turn.settings;
+        let may_need_walls = settings.approval_policy == ApprovalPolicy::Untrusted
+            && settings.sandbox_policy.mode() == SandboxMode::DangerFullAccess;
+        let walls = may_need_walls && exec::can_confine().await;
+        line::decides().await;
+        let mut allowed: Option<Subject> = None;
+        let mut saved = self.typed.is_some();
+        loop {
+            let typed = self.typed;
+            let known = self.turn.asking.answers();
+            let verdict = self.look(escalated, walls, move |case| match typed {
+                Some(confined) => decide::decide_typed(case, confined),
+                None => decide::decide(case).verdict,
+            });
+            let (confined, question) = match verdict.await {
+                Verdict::Refuse { reason } => return Err(self.refused(reason)),
+                Verdict::Run(confined) => (confined, None),
+                Verdict::Ask {
+                    reason,
+                    confined,
+                    scopes,
+                } => {
+                    // Of what is typed our own words say where it goes.
+                    let place = self.justification.as_deref().filter(|_| typed.is_some());
+                    let reason = match place {
+                        Some(place) => format!("{reason} {place}"),
+                        None => reason,
+                    };
+                    (confined, Some((reason, scopes)))
+                }
+            };
+            if confined == Confined::Outside
+                && let Err(refused) = self.turn.may_change()
+            {
+                return Err(self.refused(refused.to_string()));
+            }
+            let question = question.map(|(reason, scopes)| (self.subject(confined, &scopes), reason, scopes));
+            let planted = question.as_ref().and_then(|(subject, ..)| subject.planted.clone());
+            let Some((subject, reason, scopes)) = question.filter(|(subject, ..)| allowed.as_ref() != Some(subject))
+            else {
+                let waited = self.turn_comes(confined).await?;
+                let saves = !saved && self.save_first().await;
+                saved = true;
+                if self.turn.cancel.is_cancelled() {
+                    return Err(self.never_begun(confined));
+                }
+                // Nothing else has happened since it was decided on.
+                if !waited && !saves {
+                    if let Some(planted) = planted {
+                        self.wants_planted(&planted);
+                    }
+                    return Ok(confined);
+                }
+                continue;
+            };
+            // Without walls, what the person is shown is what it would meet.
+            if confined == Confined::Outside && self.turn_comes(confined).await? {
+                continue;
+            }
+            // While it was looked at, the answer to another question may have stopped the turn.
+            if self.turn.cancel.is_cancelled() {
+                return Err(self.never_begun(confined));
+            }
+            match self.ask(&self.item_id, reason, &subject, &scopes, known).await {
+                Asked::Yes => allowed = Some(subject),
+                Asked::No(output) => return Err(output),
+                Asked::LookAgain => {}
+            }
+        }
+    }
+
+    /// What is said of it as things are now: by what the person has said yes to for the session, and the rules as they
+    /// stand. It looks at the disk, so it is found out aside.
+    pub(super) async fn look<T: Send + 'static>(
+        &self,
+        escalated: bool,
+        walls: bool,
+        judge: impl FnOnce(&Case<'_>) -> T + Send + 'static,
+    ) -> T {
+        let turn = self.turn.clone();
+        let (argv, cwd, justification) = (self.argv.clone(), self.cwd.clone(), self.justification.clone());
+        let is_certain = self.typed.is_none();
+        aside(move || {
+            let env = turn.command_environment(&Confinement::outside());
+            let grants = turn.conversation.data().grants.clone();
+            let rules = turn.desk.rules(&turn.config);
+            let beside = turn.desk.changes_meanwhile();
+            let kept = Arc::new(turn.kept());
+            judge(&Case {
+                argv: &argv,
+                scene: Scene {
+                    base: &turn.settings.cwd,
+                    cwd: &cwd,
+                    is_certain,
+                    env: &env,
+                    kept: Some(&kept),
+                },
+                approval: turn.settings.approval_policy,
+                sandbox: &turn.settings.sandbox_policy,
+                escalation: escalated.then_some(Escalation {
+                    justification: justification.as_deref(),
+                }),
+                grants: &grants,
+                rules: &rules,
+                walls,
+                beside: beside.as_deref(),
+            })
+        })
+        .await
+    }
+
+    /// Waits for the calls before it, and says whether that took any time; what the model is told if the turn was stopped
+    /// meanwhile.
+    pub(super) async fn turn_comes(&self, confined: Confined) -> Result<bool, ToolOutput> {
+        let waited = tokio::select! {
+            waited = line::reached() => waited,
+            () = self.turn.cancel.cancelled() => true,
+        };
+        match self.turn.cancel.is_cancelled() {
+            true => Err(self.never_begun(confined)),
+            false => Ok(waited),
+        }
+    }
+
+    /// The person was shown that this would run, which commands can change, and wants it run.
+    pub(super) fn wants_planted(&self, planted: &decide::Planted) {
+        let _first = self.planted.set(planted.paths());
+    }
+
+    /// It does not run, whether or not something of it was shown.
+    fn refused(&self, reason: String) -> ToolOutput {
+        if self.turn.is_open(&self.item_id) {
+            let inside = self.turn.inside();
+            self.not_run(&self.item_id, inside, ItemStatus::Declined, &reason);
+        }
+        ToolOutput::not_done(reason)
+    }
+
+    /// Commands see the disk: documents that the agent changed are saved first, through the editor. Whether there were any.
+    async fn save_first(&self) -> bool {
+        let thread = &self.turn.conversation.id;
+        let unsaved = self.turn.desk.unsaved(thread);
+        let changed = self.turn.desk.proposals.changed_by_agent(thread, &unsaved);
+        if changed.is_empty() {
+            return false;
+        }
+        tokio::select! {
+            () = self.turn.desk.editor.save(thread.clone(), changed) => {}
+            () = self.turn.cancel.cancelled() => {}
+        }
+        true
+    }
+}

@@ -1,0 +1,177 @@
+//! Commands that stand in values: of options, of variables that hold what programs run, and of other names for programs.
+
+use super::{MOST_DASHED, anything, words_of};
+use crate::exec::command::{base_name, runs_its_value};
+use std::mem;
+
+/// So many names are followed.
+const MOST_NAMES: usize = 32;
+
+/// What stands behind an option in the same word.
+pub(super) fn of_option(word: &str) -> Option<&str> {
+    let value = match word.strip_prefix("--") {
+        Some(long) => long.split_once('=')?.1,
+        None => {
+            let mut letters = word.strip_prefix('-')?.chars();
+            letters.next()?;
+            letters.as_str().trim_start_matches('=')
+        }
+    };
+    (!value.is_empty()).then_some(value)
+}
+
+/// The words of a command's arguments, also of texts that stand behind an option in the same word.
+pub(super) fn words(arguments: &[String]) -> Vec<String> {
+    let texts = arguments.iter().map(|argument| {
+        let value = of_option(argument).filter(|value| value.contains(char::is_whitespace));
+        value.unwrap_or(argument)
+    });
+    texts.flat_map(words_of).collect()
+}
+
+/// What a word sets a variable to of which a program runs what it holds.
+pub(super) fn of_variable(word: &str) -> Option<&str> {
+    let (name, value) = word.split_once('=')?;
+    runs_its_value(name.trim_end_matches('+')).then_some(value)
+}
+
+/// The same of each such variable that shell text sets, with its quotes.
+pub(super) fn of_variables(text: &str) -> Vec<&str> {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let signs = text.match_indices('=').filter_map(|(at, _)| {
+        let front = text[..at].strip_suffix('+').unwrap_or(&text[..at]);
+        let name = &front[front.trim_end_matches(is_of_name).len()..];
+        runs_its_value(name).then(|| one_word(&text[at + 1..]))
+    });
+    signs.take(MOST_DASHED).collect()
+}
+
+/// A text up to where its first word ends.
+fn one_word(text: &str) -> &str {
+    let (mut quote, mut open, mut is_escaped) = (None, 0_usize, false);
+    let end = text.char_indices().find(|(_, c)| {
+        if mem::take(&mut is_escaped) {
+            return false;
+        }
+        match (quote, *c) {
+            (Some(begun), c) if begun == c => quote = None,
+            (Some('\''), _) => {}
+            (_, '\\') => is_escaped = true,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(*c),
+            (None, '(') => open += 1,
+            (None, ')') if open > 0 => open -= 1,
+            (None, c) => return open == 0 && (c.is_whitespace() || ";&|)".contains(c)),
+        }
+        false
+    });
+    end.map_or(text, |(at, _)| &text[..at])
+}
+
+/// Commands by what their programs are called elsewhere among them.
+pub(super) fn renamed(commands: &[Vec<String>]) -> Vec<Vec<String>> {
+    let mut names: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut found: Vec<Vec<String>> = Vec::new();
+    for command in commands {
+        let Some((program, arguments)) = command.split_first() else {
+            continue;
+        };
+        match base_name(program) {
+            "alias" | "hash" => {
+                let set = arguments.iter().filter_map(|word| word.split_once('='));
+                names.extend(set.map(|(name, value)| (name, words_of(value))));
+                names.extend(hashed(arguments));
+            }
+            "git" => found.extend(git_alias(arguments)),
+            _ => {}
+        }
+    }
+    names.truncate(MOST_NAMES);
+    for command in commands {
+        let Some((program, arguments)) = command.split_first() else {
+            continue;
+        };
+        let meant = names.iter().filter(|(name, _)| name == program);
+        found.extend(meant.map(|(_, words)| [words.as_slice(), arguments].concat()));
+        if found.len() > MOST_DASHED {
+            found.push(anything());
+            break;
+        }
+    }
+    found
+}
+
+/// `hash -p PATH NAME`.
+fn hashed(arguments: &[String]) -> Option<(&str, Vec<String>)> {
+    let at = arguments.iter().position(|word| word.starts_with("-p"))?;
+    let mut rest = arguments[at + 1..].iter();
+    let path = match arguments[at].strip_prefix("-p") {
+        Some("") | None => rest.next()?.as_str(),
+        Some(path) => path,
+    };
+    Some((rest.next()?.as_str(), vec![path.to_owned()]))
+}
+
+/// What an alias means that git is given: `-c alias.x=y`, `config alias.x y`.
+fn git_alias(arguments: &[String]) -> Option<Vec<String>> {
+    let at = arguments.iter().position(|word| word.starts_with("alias."))?;
+    let value = match arguments[at].split_once('=') {
+        Some((_, value)) => value,
+        None => arguments.get(at + 1)?.as_str(),
+    };
+    let (front, text) = match value.strip_prefix('!') {
+        Some(text) => (None, text),
+        None => (Some("git".to_owned()), value),
+    };
+    Some(front.into_iter().chain(words_of(text)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_by_table() {
+        for (word, expected) in [
+            ("--exec=git push", Some("git push")),
+            ("-xgit push", Some("git push")),
+            ("-x=a", Some("a")),
+            ("--exec", None),
+            ("-x", None),
+            ("--", None),
+            ("-", None),
+            ("a=b", None),
+        ] {
+            assert_eq!(of_option(word), expected, "{word}");
+        }
+        for (text, expected) in [
+            ("PROMPT_COMMAND='git push' bash -i", &["'git push'"][..]),
+            (
+                "PS4+='$(git push)' bash -xc :; PAGER=a\\ b x",
+                &["'$(git push)'", "a\\ b"],
+            ),
+            ("BASH_ENV=<(echo git push) bash", &["<(echo git push)"]),
+            ("(PAGER=less)", &["less"]),
+            ("ä=b x=c", &[]),
+        ] {
+            assert_eq!(of_variables(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_names_by_table() {
+        for (commands, expected) in [
+            (&["alias r=rm", "r x"][..], &["rm x"][..]),
+            (&["hash -p /usr/bin/git zz", "zz push"], &["/usr/bin/git push"]),
+            (&["hash -p/usr/bin/git zz", "zz push"], &["/usr/bin/git push"]),
+            (&["git -c alias.p=push p"], &["git push"]),
+            (&["git config alias.p !rm p"], &["rm"]),
+            (&["alias r=rm", "ls"], &[]),
+            (&["hash -r", "git config user.name x"], &[]),
+        ] {
+            let commands: Vec<Vec<String>> = commands.iter().map(|command| words_of(command)).collect();
+            let found: Vec<String> = renamed(&commands).iter().map(|words| words.join(" ")).collect();
+            assert_eq!(found, expected);
+        }
+    }
+}

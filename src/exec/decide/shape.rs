@@ -1,0 +1,390 @@
+//! The shape of a command that would run outside the sandbox: what of it may change under one yes, and what may not.
+//!
+//! Nothing is allowed of a program that is not known here. Of one that is, the sub-command is settled; options are those known to
+//! change nothing that matters, and the others with the words behind them as they stood; operands are data: plain words that stay
+//! in the folder and start nothing. A command that is not like that has no shape, and a yes to it covers itself only.
+
+use super::launchers::is_launcher;
+use super::{Folders, Reach, names_all_it_reads, only_reads, taking};
+use crate::exec::command::{base_name, has_usual_place};
+
+/// A program of which more than one exact command can be allowed outside.
+struct Known {
+    /// Its names, separated by blanks.
+    names: &'static str,
+    /// The sub-commands that take only data, separated by commas; each of one or two words, of which `*` stands for any. Empty
+    /// if the program has none.
+    sub_commands: &'static str,
+    /// Options that neither start anything nor name a place or host, nor change what is destroyed. With `=` behind it one takes
+    /// a value, attached or in the next word.
+    harmless: &'static str,
+    /// Whether it takes operands. Those of `make` and `npm install` name what is run.
+    operands: bool,
+}
+
+const fn known(names: &'static str, sub_commands: &'static str, harmless: &'static str) -> Known {
+    Known {
+        names,
+        sub_commands,
+        harmless,
+        operands: true,
+    }
+}
+
+const fn bare(names: &'static str, sub_commands: &'static str, harmless: &'static str) -> Known {
+    Known {
+        names,
+        sub_commands,
+        harmless,
+        operands: false,
+    }
+}
+
+#[rustfmt::skip]
+const KNOWN: &[Known] = &[
+    known("cp", "", "-a -f -i -n -p -r -R -T -u -v --archive --force --no-clobber --recursive --update"),
+    known("mv", "", "-f -i -n -T -u -v --force --no-clobber --update"),
+    known("mkdir", "", "-p -v --parents"),
+    known("rm", "", "-f -i -v --force"),
+    known("rmdir unlink", "", "-v"),
+    known("touch", "", "-a -c -m -d= -t= --no-create"),
+    known("chmod", "*", "-c -f -v"),
+    known("curl", "", "-4 -6 -f -g -i -I -L -O -s -S -v -m= -o= --compressed --connect-timeout= --fail --head --include --location \
+        --max-time= --no-progress-meter --output= --remote-name --retry= --show-error --silent"),
+    known("wget", "", "-4 -6 -c -nv -q -S -O= -T= -t= --continue --no-verbose --output-document= --timeout= --tries="),
+    known("git", "push", "-n -q -u -v --dry-run --follow-tags --set-upstream --tags"),
+    known("git", "pull,fetch", "-4 -6 -a -p -q -t -v --all --depth= --ff-only --no-rebase --no-tags --prune --tags --unshallow"),
+    known("git", "commit", "-a -m= -q -s -v --all --allow-empty --amend --message= --no-edit --no-gpg-sign --signoff"),
+    known("git", "add,rm,mv", "-A -k -n -N -u -v --all --cached --dry-run --intent-to-add --update"),
+    known("git", "switch,branch", "-a -c= -q -r -t -v -vv --all --create= --list --remotes --show-current --track"),
+    known("git", "merge,cherry-pick,revert,rebase", "-n -q --abort --continue --ff-only --no-commit --no-edit --no-ff --skip"),
+    known("git", "tag", "-a -l -m= --annotate --list --message="),
+    known("git", "stash push,stash pop,stash apply,stash list,stash show", "-m= -p -q -u --include-untracked --index --message="),
+    known("git", "status,log,diff,show,blame,describe,ls-remote,rev-parse", ""),
+    known("hg", "add,commit,pull,update", "-m= -q -v --message="),
+    known("hg", "push", "-q -v"),
+    known("svn", "add,commit,update", "-m= -q -v --message="),
+    known("jj", "describe,new", "-m= --message="),
+    known("jj", "git push,git fetch", ""),
+    known("gh", "pr view,pr list,pr diff,pr checks,pr status,issue view,issue list,issue status,run list,run view,release list,release view,\
+        repo view,workflow list,workflow view", "-c -L= --comments --limit= --log --log-failed"),
+    known("gh", "pr create,pr comment,pr edit,issue create,issue comment,issue edit", "-b= -B= -d -f -t= --base= --body= --draft --fill --title="),
+    known("glab", "mr view,mr list,mr diff,issue view,issue list,ci list,ci status", ""),
+    known("cargo", "build,check,test,clippy,fmt,doc,bench", "-p= -q -r -v --all --all-features --all-targets --bins --check --doc --exact \
+        --examples --frozen --ignored --keep-going --lib --locked --no-default-features --no-fail-fast --no-run --nocapture --offline --package= \
+        --release --tests --test= --test-threads= --workspace"),
+    known("cargo", "add,remove,update,tree", "-p= --dev --dry-run --no-default-features --package="),
+    bare("cargo", "fetch,clean,generate-lockfile", "--frozen --locked --offline"),
+    known("go", "build,test,vet,fmt", "-count= -cover -race -run= -short -timeout= -v"),
+    bare("go", "mod tidy,mod download,mod verify", "-v"),
+    bare("npm", "ci,install,i,test,t,run *,run-script *", "-s --ignore-scripts --no-audit --no-fund --silent"),
+    bare("pnpm yarn", "install,i,test,run *", "-s --frozen-lockfile --ignore-scripts --offline --prefer-offline --silent"),
+    bare("pip pip3", "install", "-q -U --upgrade"),
+    bare("uv poetry", "sync,lock,install", "-q --frozen --locked"),
+    bare("bundle composer", "install", ""),
+    bare("dotnet", "build,restore,test", ""),
+    bare("swift mix", "build,test", ""),
+    bare("mvn", "clean,compile,package,test,verify", "-B -o -q"),
+    bare("gradle", "assemble,build,check,clean,test", "--offline"),
+    bare("make", "*", "-k -s"),
+];
+
+/// Of the options of the table, those whose value is text for people; and the programs that have them so.
+const TEXTS: &[&str] = &["-m=", "--message=", "-b=", "--body=", "-t=", "--title="];
+const WITH_TEXTS: &[&str] = &["gh", "git", "hg", "jj", "svn"];
+
+/// Options that are harmless wherever they stand.
+const EVERYWHERE: &str = "--help --quiet --verbose --version";
+
+/// What is settled of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    pub sub_command: Vec<String>,
+    /// Options not known to be harmless, each with the word behind it.
+    pub options: Vec<String>,
+}
+
+impl Shape {
+    /// None if nothing general can be allowed of the command.
+    pub fn of(command: &[String], folders: &Folders) -> Option<Self> {
+        let (program, arguments) = command.split_first()?;
+        // Of shell text only the run can tell what a pattern becomes.
+        if folders.has_pattern() || !has_usual_place(program) || is_launcher(program) {
+            return None;
+        }
+        let reads = only_reads(command, folders.base());
+        let (row, settled) = match find(base_name(program), arguments) {
+            Some((row, settled)) => (Some(row), settled),
+            None => {
+                let is_plain = reads.as_ref().is_some_and(super::Judgement::is_plain);
+                (is_plain && names_all_it_reads(program, arguments)).then_some((None, 0))?
+            }
+        };
+        let reach = Reach::of(command, folders);
+        if reach.elsewhere || reach.acts_later || reach.closed {
+            return None;
+        }
+        let (sub_command, rest) = arguments.split_at(settled);
+        let takes_operands = row.is_none_or(|row| row.operands);
+        let mut options = Vec::new();
+        let mut words = rest.iter();
+        while let Some(word) = words.next() {
+            if !is_option(word) {
+                if !takes_operands || !is_operand(word) || taking::spreads(base_name(program), word) {
+                    return None;
+                }
+                continue;
+            }
+            match Freedom::of(word, row.map_or("", |row| row.harmless)) {
+                // What the command reads with it is looked at as an operand.
+                Freedom::Harmless => {}
+                _ if reads.is_some() || word == "--" => {}
+                Freedom::WithValue(attached) => {
+                    let value = attached.or_else(|| words.next().map(String::as_str))?;
+                    if !is_data(value) {
+                        return None;
+                    }
+                }
+                Freedom::None if word.contains(char::is_whitespace) => return None,
+                Freedom::None => {
+                    let mut ahead = words.clone();
+                    match ahead.next().filter(|next| !is_option(next) && !word.contains('=')) {
+                        Some(value) if !is_data(value) => return None,
+                        Some(value) => {
+                            words = ahead;
+                            options.push(format!("{word} {value}"));
+                        }
+                        None => options.push(word.clone()),
+                    }
+                }
+            }
+        }
+        Some(Self {
+            sub_command: sub_command.to_vec(),
+            options,
+        })
+    }
+}
+
+/// Programs that act on a repository, a package or a service as a whole: they follow no link that stands in a folder to where
+/// they write.
+const OF_WHOLES: &str =
+    "bundle cargo composer dotnet gh git glab go gradle hg jj mix mvn npm pip pip3 pnpm poetry svn swift uv yarn";
+
+/// Whether what a program does depends on where the paths lead that it is given.
+pub(super) fn goes_by_paths(program: &str) -> bool {
+    !OF_WHOLES.split(' ').any(|known| known == base_name(program))
+}
+
+/// The row of a program with its sub-command, and of how many words that is.
+fn find(name: &str, arguments: &[String]) -> Option<(&'static Known, usize)> {
+    let fits = |wanted: &str| {
+        let wanted: Vec<&str> = wanted.split(' ').filter(|word| !word.is_empty()).collect();
+        let is = |(wanted, word): (&&str, &String)| {
+            *wanted == word || *wanted == "*" && !word.starts_with('-') && !word.contains('=')
+        };
+        (wanted.len() <= arguments.len() && wanted.iter().zip(arguments).all(is)).then_some(wanted.len())
+    };
+    KNOWN
+        .iter()
+        .filter(|row| row.names.split(' ').any(|known| known == name))
+        .find_map(|row| Some((row, row.sub_commands.split(',').find_map(fits)?)))
+}
+
+/// Which of the arguments of a command are text for people, or have such a text attached: nothing in them is a path, a host or a
+/// variable.
+pub(super) fn texts(program: &str, arguments: &[String]) -> Vec<bool> {
+    let mut texts = vec![false; arguments.len()];
+    let name = base_name(program);
+    let Some((row, settled)) = find(name, arguments).filter(|_| WITH_TEXTS.contains(&name)) else {
+        return texts;
+    };
+    let known = row.harmless.split_ascii_whitespace();
+    let known: Vec<&str> = known
+        .filter(|known| !known.ends_with('=') || TEXTS.contains(known))
+        .collect();
+    let known = known.join(" ");
+    let mut at = settled;
+    while let Some(word) = arguments.get(at).filter(|word| *word != "--") {
+        match Freedom::of(word, &known) {
+            _ if !is_option(word) => {}
+            Freedom::WithValue(Some(_)) => texts[at] = true,
+            Freedom::WithValue(None) => {
+                at += 1;
+                texts.iter_mut().skip(at).take(1).for_each(|text| *text = true);
+            }
+            Freedom::Harmless | Freedom::None => {}
+        }
+        at += 1;
+    }
+    texts
+}
+
+/// What may be changed of an option.
+enum Freedom<'w> {
+    /// It may be there or not.
+    Harmless,
+    /// It may be there with any data: what is attached, or the next word.
+    WithValue(Option<&'w str>),
+    None,
+}
+
+impl<'w> Freedom<'w> {
+    fn of(word: &'w str, harmless: &str) -> Self {
+        let is_listed = |option: &str| harmless.split_ascii_whitespace().any(|known| known == option);
+        if is_listed(word) || EVERYWHERE.split(' ').any(|known| known == word) {
+            return Self::Harmless;
+        }
+        let takes_value = |option: &str| is_listed(&format!("{option}="));
+        if takes_value(word) {
+            return Self::WithValue(None);
+        }
+        // `--name=value`, and of programs that take whole words behind one dash `-name=value`.
+        if let Some((_, value)) = word.split_once('=').filter(|(name, _)| takes_value(name)) {
+            return Self::WithValue(Some(value));
+        }
+        if word.starts_with("--") {
+            return Self::None;
+        }
+        // `-qv`, `-qmTEXT`.
+        for (at, letter) in word.char_indices().skip(1) {
+            let option = format!("-{letter}");
+            if takes_value(&option) {
+                let value = &word[at + letter.len_utf8()..];
+                return Self::WithValue((!value.is_empty()).then_some(value));
+            }
+            if !is_listed(&option) {
+                return Self::None;
+            }
+        }
+        Self::Harmless
+    }
+}
+
+fn is_option(word: &str) -> bool {
+    word.len() > 1 && word.starts_with('-')
+}
+
+/// Whether a value is nothing but data: no list of files or options, and no program that runs what it is given.
+fn is_data(word: &str) -> bool {
+    !word.is_empty() && !word.starts_with('@') && !is_launcher(word)
+}
+
+/// Whether an operand is a plain word: it also sets nothing (`SHELL=x`), asks for no more by a sign in front (`+main`), and is no
+/// pattern, which some programs spread out by themselves (`curl http://a.example/{x,y}`).
+fn is_operand(word: &str) -> bool {
+    let sets = word
+        .split_once('=')
+        .is_some_and(|(name, _)| name.chars().all(|c| c.is_alphanumeric() || c == '_'));
+    let begins = word == "-" || word.starts_with(|c: char| c.is_alphanumeric() || "./_".contains(c));
+    begins && !sets && !word.contains(['*', '[', '{']) && is_data(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Scene;
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn which_words_are_text_for_people() {
+        // Text stands between brackets.
+        for command in [
+            "git commit -m [x:y]",
+            "git commit -am [x] [-m=y] a",
+            "git commit [-qmtext] a",
+            "git commit [--message=x] -- -m x",
+            "git commit -F -m [x]",
+            "git commit -m",
+            "git -m x commit",
+            "git fetch -m x:y",
+            "git push -m x",
+            "git log -m x",
+            "git tag -a v1 -m [x]",
+            "gh pr create -t [x] --body [y] -B main",
+            "hg commit -m [x]",
+            "curl -m 5 x",
+            "touch -t 1 a",
+            "cp -t a b",
+        ] {
+            let words: Vec<&str> = command.split(' ').collect();
+            let plain: Vec<String> = words.iter().map(|word| word.replace(['[', ']'], "")).collect();
+            let expected: Vec<bool> = words[1..].iter().map(|word| word.starts_with('[')).collect();
+            assert_eq!(texts(&plain[0], &plain[1..]), expected, "{command}");
+        }
+    }
+
+    #[test]
+    fn by_table() {
+        // Columns: the command, and the sub-command with what of its options is settled; none without a shape.
+        for (command, expected) in [
+            ("cp a b", Some("")),
+            ("cp -rv a b", Some("")),
+            ("cp -l a b", Some("|-l a")),
+            ("cp --backup a b", Some("|--backup a")),
+            ("cp a @b", None),
+            ("cp a ../b", None),
+            ("cp a .git/config", None),
+            ("git push -u origin HEAD:main", Some("push")),
+            ("git push --force origin", Some("push|--force origin")),
+            ("git push origin +main", None),
+            ("git add k.p?m", None),
+            ("git commit -m x? k", Some("commit")),
+            ("git commit -m x k.p?m", None),
+            ("git rm a\\b", None),
+            ("hg add re:x", None),
+            ("git push origin :main", None),
+            ("git commit -qm text", Some("commit")),
+            ("git commit -mtext", Some("commit")),
+            ("git commit --message=text", Some("commit")),
+            ("git commit -m @text", None),
+            ("git commit -S -m text", Some("commit|-S")),
+            ("git stash push -m x", Some("stash push")),
+            ("git stash", None),
+            ("git config user.name x", None),
+            ("git submodule status", None),
+            ("git bisect start", None),
+            ("git log --oneline -5", Some("log")),
+            ("git log --output=x", Some("log|--output=x")),
+            ("gh pr view 7 --comments", Some("pr view")),
+            ("gh api x", None),
+            ("cargo test -p x --lib name", Some("test")),
+            ("cargo run", None),
+            ("cargo install x", None),
+            ("go test -run=X ./...", Some("test")),
+            ("go build -toolexec=x", None),
+            ("make test", Some("test")),
+            ("make test other", None),
+            ("make -f x test", None),
+            ("make test SHELL=x", None),
+            ("npm run build", Some("run build")),
+            ("npm run build x", None),
+            ("npm install", Some("install")),
+            ("npm install x", None),
+            ("curl -so out https://a.example/x", Some("")),
+            ("curl -sH x https://a.example/x", Some("|-sH x")),
+            ("curl -d @x https://a.example/x", None),
+            ("curl -sK list", None),
+            ("curl -O https://a.example/{x,y}", None),
+            ("curl -O https://a.example/.envrc?x", None),
+            ("wget https://a.example/%2Eenvrc", None),
+            ("wget https://a.example/x%20y?z", Some("")),
+            ("git clone git@a.example:x", None),
+            ("chmod 644 a", Some("644")),
+            ("head -n 3 a", Some("")),
+            ("wc --files0-from=list", None),
+            ("mytool go", None),
+            ("./cp a b", None),
+            ("/usr/bin/cp a b", Some("")),
+            ("cp sh a", None),
+        ] {
+            let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            let shape = Shape::of(&words, &Folders::of(Scene::at(Path::new("/w"))));
+            let found = shape.map(|shape| {
+                let settled = std::iter::once(shape.sub_command.join(" ")).chain(shape.options);
+                settled.collect::<Vec<_>>().join("|")
+            });
+            assert_eq!(found.as_deref(), expected, "{command}");
+        }
+    }
+}
