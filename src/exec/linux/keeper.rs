@@ -45,7 +45,7 @@ impl Charge {
         match self {
             Self::InnerKeeper(pid) => sys::kill(pid, libc::SIGKILL),
             Self::Command(pid) => sys::kill(-pid, libc::SIGKILL),
-            Self::Family(_) => descent::kill_once(),
+            Self::Family(_) => drop(descent::kill_once()),
         }
     }
 }

@@ -209,6 +209,12 @@ pub(super) fn file_time() -> (i64, i64) {
     (time.tv_sec, time.tv_nsec)
 }
 
+/// The session that this process is in.
+pub(super) fn own_session() -> libc::pid_t {
+    // SAFETY: no memory is involved; it cannot fail for the caller itself.
+    unsafe { libc::getsid(0) }
+}
+
 pub(super) fn new_session() {
     // SAFETY: no memory is involved; it fails only for the leader of a group, which is a session's leader then too.
     unsafe { libc::setsid() };
