@@ -8,6 +8,7 @@ use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The folder of a home that holds what counts as the person's word beside their files of settings.
 const HELD: &str = "private";
@@ -171,6 +172,22 @@ pub fn options() -> OpenOptions {
 /// There is one already, or it cannot be made.
 pub fn create_new(path: &Path) -> io::Result<File> {
     options().write(true).create_new(true).open(path)
+}
+
+/// Puts a file for the person alone in the place of another in one step: who reads it sees the old or the new one, never a
+/// half.
+///
+/// # Errors
+/// It cannot be written; the old one is there as before.
+pub fn replace(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let beside = path.with_extension(format!("new-{}-{count}", std::process::id()));
+    let done = write(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
+    if done.is_err() {
+        let _gone = std::fs::remove_file(&beside);
+    }
+    done
 }
 
 /// Writes a file; a new one is for the person alone.

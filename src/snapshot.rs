@@ -11,7 +11,6 @@
 //!
 //! What is compared when, and who takes what back, is the agent's affair.
 
-mod files;
 mod manifest;
 pub mod record;
 mod store;

@@ -134,14 +134,15 @@ impl OwnRepository {
         for inner in ["objects", "refs", "info"] {
             make_private(&self.folder.join(inner))?;
         }
-        private::write(
+        // Each in one step, since somebody else may be making it too, or use what they have made.
+        private::replace(
             &self.folder.join("config"),
             "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
         )?;
         let attributes = "* -text -filter -ident -eol -working-tree-encoding\n";
-        private::write(&self.folder.join("info/attributes"), attributes)?;
+        private::replace(&self.folder.join("info/attributes"), attributes)?;
         // The last, since it is what tells that the others are there.
-        private::write(&self.folder.join("HEAD"), "ref: refs/heads/none\n")
+        private::replace(&self.folder.join("HEAD"), "ref: refs/heads/none\n")
     }
 
     /// Starts git in it. The run ends with `stop`, and when it is dropped.
@@ -404,6 +405,24 @@ impl Drop for OwnRun {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+
+    /// Who finds a repository that another is making just now can use it.
+    #[test]
+    fn a_repository_is_whole_for_all_who_make_it_at_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for round in 0..200 {
+            let own = OwnRepository::new(folder.path().join(round.to_string()), &BTreeMap::new());
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        own.make().expect("it is made");
+                        let head = std::fs::read(own.folder().join("HEAD")).expect("there is one");
+                        assert_eq!(head, b"ref: refs/heads/none\n", "round {round}");
+                    });
+                }
+            });
+        }
+    }
 
     /// A git that never stops, and one that ends where the bound is.
     #[test]

@@ -1,7 +1,7 @@
 //! What a turn changed, written down in a file of its own, so that it can be taken back after a restart: the paths, the
 //! texts before and after, and the names of what only a snapshot keeps.
 
-use super::{Blob, files};
+use super::Blob;
 use crate::ids::{ThreadId, TurnId};
 use crate::patch::any_path as path;
 use crate::patch::disk::content_hash;
@@ -231,9 +231,9 @@ impl Records {
             if std::fs::metadata(&beside).is_ok_and(|there| there.len() == text.len() as u64) {
                 continue;
             }
-            files::replace(&beside, text.as_bytes())?;
+            private::replace(&beside, text.as_bytes())?;
         }
-        files::replace(&path, &serde_json::to_vec(&written)?)
+        private::replace(&path, &serde_json::to_vec(&written)?)
     }
 
     /// Whether a turn has a record: it changed something, or something in it is not known.
@@ -271,7 +271,7 @@ impl Records {
             return Err(io::Error::other(format!("{turn} is no name for a file")));
         };
         crate::exec::git::make_private(&self.folder)?;
-        files::replace(&path, bytes)?;
+        private::replace(&path, bytes)?;
         Ok(Blob {
             store: OWN.to_owned(),
             oid: name,

@@ -3,7 +3,7 @@
 
 use super::manifest::{Entry, Kind, Manifest, Marks, Oid};
 use super::walk::{self, Found};
-use super::{Limits, SnapshotError, files};
+use super::{Limits, SnapshotError};
 use crate::exec::git::{self, GitError, OwnRepository, OwnRun, Stop};
 use crate::private;
 use crate::workspace::opened::{is_gone, open_unlinked, read_link_unlinked};
@@ -94,7 +94,7 @@ impl Store {
             index,
         };
         if now != *known {
-            let kept = files::replace(&self.manifest_path(), &now.encode());
+            let kept = private::replace(&self.manifest_path(), &now.encode());
             kept.map_err(|error| SnapshotError::io("writing", &self.manifest_path(), &error))?;
         }
         Ok(now)
