@@ -16,10 +16,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Chains run side by side.
-const CHAINS: u64 = 4;
-/// Kills in each.
-const RUNS: u64 = 76;
+/// Kills in a chain.
+const RUNS: u64 = 51;
 /// Far more than anything here takes.
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -360,55 +358,72 @@ fn go_on(process: &mut Process, work: &Path, seen: &Seen) {
     }
 }
 
-/// Shows S-300.
-#[test]
-fn killed_at_any_moment_nothing_that_was_seen_is_lost() {
-    let seed = std::env::var("COUNTERSIGN_CRASH_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok());
+/// Plays a chain of kills: with the seed of the environment, or a new one.
+fn play_chain() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let now = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .expect("after 1970");
-    let runs = std::env::var("COUNTERSIGN_CRASH_RUNS")
-        .ok()
-        .and_then(|runs| runs.parse().ok());
-    let (first, chains) = match seed {
-        Some(seed) => (seed, 1),
-        None => (now.as_nanos() as u64, CHAINS),
-    };
+    let seed = number("COUNTERSIGN_CRASH_SEED").unwrap_or(now.as_nanos() as u64);
+    let runs = number("COUNTERSIGN_CRASH_RUNS").unwrap_or(RUNS);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let handle = runtime.handle();
-    std::thread::scope(|scope| {
-        for chain in 0..chains {
-            let seed = first.wrapping_add(chain);
-            scope.spawn(move || {
-                let folder = tempfile::Builder::new()
-                    .prefix("crash")
-                    .tempdir_in("/var/tmp")
-                    .expect("a folder");
-                let home = folder.path().join("home");
-                std::fs::create_dir_all(&home).expect("a folder");
-                let mut chain = Chain {
-                    home,
-                    folder: folder.path().canonicalize().expect("a path"),
-                    chance: Chance(seed),
-                    whole: Duration::ZERO,
-                    runtime: handle.clone(),
-                };
-                let mut before = None;
-                for run in 0..=runs.unwrap_or(RUNS) {
-                    let played = std::panic::AssertUnwindSafe(|| chain.run(run, before.take()));
-                    match std::panic::catch_unwind(played) {
-                        Ok(seen) => before = Some(seen),
-                        Err(panic) => {
-                            tell(&format!("killed in vain: COUNTERSIGN_CRASH_SEED={seed}, run {run}"));
-                            std::panic::resume_unwind(panic);
-                        }
-                    }
-                }
-            });
+    let folder = tempfile::Builder::new()
+        .prefix("crash")
+        .tempdir_in("/var/tmp")
+        .expect("a folder");
+    let home = folder.path().join("home");
+    std::fs::create_dir_all(&home).expect("a folder");
+    let mut chain = Chain {
+        home,
+        folder: folder.path().canonicalize().expect("a path"),
+        chance: Chance(seed),
+        whole: Duration::ZERO,
+        runtime: runtime.handle().clone(),
+    };
+    let mut before = None;
+    for run in 0..=runs {
+        let played = std::panic::AssertUnwindSafe(|| chain.run(run, before.take()));
+        match std::panic::catch_unwind(played) {
+            Ok(seen) => before = Some(seen),
+            Err(panic) => {
+                tell(&format!("killed in vain: COUNTERSIGN_CRASH_SEED={seed}, run {run}"));
+                std::panic::resume_unwind(panic);
+            }
         }
-    });
+    }
+}
+
+// Chains of their own, so that they run side by side.
+
+/// Shows S-300.
+#[test]
+fn killed_at_any_moment_nothing_that_was_seen_is_lost() {
+    play_chain();
+}
+
+#[test]
+fn a_second_chain_of_kills_loses_nothing() {
+    play_chain();
+}
+
+#[test]
+fn a_third_chain_of_kills_loses_nothing() {
+    play_chain();
+}
+
+#[test]
+fn a_fourth_chain_of_kills_loses_nothing() {
+    play_chain();
+}
+
+#[test]
+fn a_fifth_chain_of_kills_loses_nothing() {
+    play_chain();
+}
+
+#[test]
+fn a_sixth_chain_of_kills_loses_nothing() {
+    play_chain();
 }
 
 #[expect(clippy::print_stderr, reason = "whoever looks into a failure needs the seed")]

@@ -266,60 +266,95 @@ fn inside<'a>(
     from_there.take_while(move |(path, _)| path.starts_with(folder))
 }
 
-#[test]
-fn no_entry_that_acts_later_can_be_made() {
-    if !has("python3") {
-        return;
-    }
-    for (user, walls) in rounds() {
-        let place = Place::new(user);
-        let names = names();
-        for at in 0..names.len() {
-            for way in 0..MAKE.len() {
-                folders(&place, &place.work, &format!("make/{at}/{way}/here"));
-            }
-        }
-        let output = run(&place, walls, &[], &script("make", &names, MAKE));
-        delete_kept(&output);
-        assert!(output.status.success(), "{user:?} {walls:?}: {}", words(&output));
-        let made = below(&place.work.join("make"));
-        let rows = names.iter().enumerate().flat_map(|(at, name)| {
-            MAKE.iter()
-                .enumerate()
-                .map(move |(way, (how, _))| (name.clone(), *how, format!("{at}/{way}/here")))
-        });
-        repel(rows, |(name, _, folder)| {
-            let folder = place.work.join("make").join(folder);
-            let mut inside = inside(&made, &folder).filter(|(path, _)| !is_installed(path));
-            match inside.find(|(path, _)| plain_name(path) == *name) {
-                Some((path, _)) => Err(format!("{user:?} {walls:?}: {} is there", path.display())),
-                None => Ok(()),
-            }
-        });
-        // The ways are real: with an ordinary name they lead somewhere.
-        let ways = made
-            .keys()
-            .filter(|path| path.ends_with("fresh") || path.ends_with("alias"))
-            .count();
-        assert!(ways > names.len(), "{user:?} {walls:?}: {}", words(&output));
+/// A test for each user and each kind of walls, so that they run side by side.
+fn in_round(user: User, walls: Walls, attack: fn(User, Walls)) {
+    if has("python3") && rounds().contains(&(user, walls)) {
+        attack(user, walls);
     }
 }
 
 #[test]
-fn no_entry_that_acts_later_can_be_changed() {
-    if !has("python3") {
-        return;
-    }
-    for (user, walls) in rounds() {
-        let names = names();
-        // As many as lie under mounts of their own, and more, which are kept by the answers about names.
-        let together = match walls {
-            Walls::All if user == User::Own => 512 / CHANGE.len(),
-            _ => names.len(),
-        };
-        for names in names.chunks(together) {
-            change(user, walls, names);
+fn no_entry_that_acts_later_can_be_made() {
+    in_round(User::Own, Walls::All, make);
+}
+
+#[test]
+fn no_entry_that_acts_later_can_be_made_by_an_ordinary_user() {
+    in_round(User::Nobody, Walls::All, make);
+}
+
+#[test]
+fn no_entry_that_acts_later_can_be_made_without_namespaces() {
+    in_round(User::Own, Walls::NoNamespaces, make);
+}
+
+#[test]
+fn no_entry_that_acts_later_can_be_made_without_namespaces_by_an_ordinary_user() {
+    in_round(User::Nobody, Walls::NoNamespaces, make);
+}
+
+fn make(user: User, walls: Walls) {
+    let place = Place::new(user);
+    let names = names();
+    for at in 0..names.len() {
+        for way in 0..MAKE.len() {
+            folders(&place, &place.work, &format!("make/{at}/{way}/here"));
         }
+    }
+    let output = run(&place, walls, &[], &script("make", &names, MAKE));
+    delete_kept(&output);
+    assert!(output.status.success(), "{user:?} {walls:?}: {}", words(&output));
+    let made = below(&place.work.join("make"));
+    let rows = names.iter().enumerate().flat_map(|(at, name)| {
+        MAKE.iter()
+            .enumerate()
+            .map(move |(way, (how, _))| (name.clone(), *how, format!("{at}/{way}/here")))
+    });
+    repel(rows, |(name, _, folder)| {
+        let folder = place.work.join("make").join(folder);
+        let mut inside = inside(&made, &folder).filter(|(path, _)| !is_installed(path));
+        match inside.find(|(path, _)| plain_name(path) == *name) {
+            Some((path, _)) => Err(format!("{user:?} {walls:?}: {} is there", path.display())),
+            None => Ok(()),
+        }
+    });
+    // The ways are real: with an ordinary name they lead somewhere.
+    let ways = made
+        .keys()
+        .filter(|path| path.ends_with("fresh") || path.ends_with("alias"))
+        .count();
+    assert!(ways > names.len(), "{user:?} {walls:?}: {}", words(&output));
+}
+
+#[test]
+fn no_entry_that_acts_later_can_be_changed() {
+    in_round(User::Own, Walls::All, change_all);
+}
+
+#[test]
+fn no_entry_that_acts_later_can_be_changed_by_an_ordinary_user() {
+    in_round(User::Nobody, Walls::All, change_all);
+}
+
+#[test]
+fn no_entry_that_acts_later_can_be_changed_without_namespaces() {
+    in_round(User::Own, Walls::NoNamespaces, change_all);
+}
+
+#[test]
+fn no_entry_that_acts_later_can_be_changed_without_namespaces_by_an_ordinary_user() {
+    in_round(User::Nobody, Walls::NoNamespaces, change_all);
+}
+
+fn change_all(user: User, walls: Walls) {
+    let names = names();
+    // As many as lie under mounts of their own, and more, which are kept by the answers about names.
+    let together = match walls {
+        Walls::All if user == User::Own => 512 / CHANGE.len(),
+        _ => names.len(),
+    };
+    for names in names.chunks(together) {
+        change(user, walls, names);
     }
 }
 

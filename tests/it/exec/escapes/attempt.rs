@@ -12,8 +12,6 @@ pub(super) enum Policy {
 }
 
 impl Policy {
-    pub(super) const ALL: [Self; 3] = [Self::ReadOnly, Self::Workspace, Self::Network];
-
     pub(super) fn options(self) -> &'static [&'static str] {
         match self {
             Self::ReadOnly => &["--policy", "read-only"],
