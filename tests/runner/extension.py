@@ -1,0 +1,77 @@
+"""The extension for VS Code: its modules, its package, lint and unit tests."""
+
+import re
+from pathlib import Path
+
+import scenes
+from pool import Job, Pool, Result
+
+PART = "extension"
+
+
+def add(root: Path, pool: Pool, package: bool, checks: bool) -> None:
+    """Packs the extension as it is published, for the journeys too; `checks` are its lint and unit tests."""
+    folder = root / "editors/vscode"
+    modules(folder, pool)
+
+    def step(name: str, script: str, expected: float, judge=judge_step) -> Job:
+        return Job(
+            name=f"extension: {name}",
+            part=PART,
+            command=["npm", "run", "--silent", script],
+            judge=judge,
+            limit=180,
+            expected=expected,
+            after=frozenset({"modules"}),
+            cwd=folder,
+        )
+
+    if package or checks:
+        for old in folder.glob("countersign-*.vsix"):
+            old.unlink()
+        packed = step("compile and package", "package", 8_000)
+        packed.on_end = lambda results: (
+            pool.reach("extension") if results[0].passed and scenes.vsix(root).exists() else pool.miss("extension", "the extension could not be packed")
+        )
+        pool.add(packed)
+    if checks:
+        pool.add(step("lint", "lint", 20))
+        pool.add(step("unit tests", "test", 20, judge_tap))
+
+
+def modules(folder: Path, pool: Pool) -> None:
+    lock, installed = folder / "package-lock.json", folder / "node_modules/.package-lock.json"
+    if installed.exists() and installed.stat().st_mtime >= lock.stat().st_mtime:
+        # Left alone if it is what the lock file says.
+        pool.reach("modules")
+        return
+    job = Job(
+        name="extension: modules",
+        part=PART,
+        command=["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"],
+        judge=judge_step,
+        limit=600,
+        expected=9_000,
+        cwd=folder,
+    )
+    job.on_end = lambda results: pool.reach("modules") if results[0].passed else pool.miss("modules", "npm ci in editors/vscode failed")
+    pool.add(job)
+
+
+def judge_step(job: Job, status: int | None, text: str) -> list[Result]:
+    passed = status == 0
+    ended = f"it was stopped after {job.limit:.0f} s" if status is None else f"it ended with status {status}"
+    reason = "" if passed else "\n".join([ended, *text.splitlines()[-14:]])
+    return [Result(job.name, passed, reason, alone=f"(cd editors/vscode && {' '.join(job.command)})")]
+
+
+def judge_tap(job: Job, status: int | None, text: str) -> list[Result]:
+    """Node's test runner: a line for each test, with sums at the end."""
+    result = judge_step(job, status, text)[0]
+    counts = [int(found.group(1)) if (found := re.search(rf"^# {word} (\d+)", text, re.M)) else 0 for word in ("pass", "fail")]
+    result.checks = (counts[0], counts[1])
+    if not result.passed:
+        lines = text.splitlines()
+        first = next((at for at, line in enumerate(lines) if re.match(r"\s*not ok ", line)), max(0, len(lines) - 15))
+        result.reason = "\n".join(lines[first:first + 15])
+    return [result]

@@ -1,0 +1,178 @@
+"""tests/all and tests/editors/run, once what they need is there. See tests/all for what can be asked for."""
+
+import fnmatch
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import changed
+import editors
+import extension
+import report
+import scenes
+from cargo import Cargo
+from long import Long
+from pool import Job, Pool, Result
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ("rust", "vscode", "editors")
+# All together, well under what a CI gives.
+LIMIT = 70 * 60
+# Of each test that is played in full length.
+NIGHTLY_LIMIT = 60 * 60
+# More that fail are no accident, and are not tried again.
+TRIED_AGAIN = 20
+# Megabytes that a slot is counted with.
+SLOT_MEMORY = 1_000
+# What is played by itself, and longer: each with the variables that make it so.
+NIGHTLY = {
+    "lib agent::schedules::*": {"COUNTERSIGN_SCHEDULES": "10000"},
+    "lib model::fuzz::*": {"COUNTERSIGN_FUZZ": "200000"},
+    "it crash::*": {"COUNTERSIGN_CRASH_RUNS": "300"},
+}
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def slots() -> int:
+    """Most of what runs waits for a process, a person or a clock, so there is room for more than there are processors."""
+    given = os.environ.get("COUNTERSIGN_SIDE_BY_SIDE")
+    if given:
+        return max(1, int(given))
+    processors = len(os.sched_getaffinity(0))
+    available = next(int(line.split()[1]) for line in open("/proc/meminfo") if line.startswith("MemAvailable"))
+    return max(2, min(processors * 3, available // 1_000 // SLOT_MEMORY))
+
+
+def run(pool: Pool) -> None:
+    """To the end, also where somebody stops it."""
+    try:
+        pool.run()
+    except KeyboardInterrupt:
+        pool.stop("somebody stopped the run")
+        pool.run()
+
+
+def try_again(pool: Pool) -> None:
+    """What failed is run once more, by itself."""
+    failed = [(job, result) for job, results in pool.finished for result in results if result.tried and not result.passed]
+    failed = [(job, result) for job, result in failed if job.part not in ("building", "setting up")]
+    if not failed or pool.stopping:
+        return
+    if len(failed) > TRIED_AGAIN:
+        say(f"\n=== {len(failed)} failed: too many to be tried again")
+        return
+    say(f"\n=== once more, one by one: {len(failed)} that failed")
+    pool.slots = 1
+    for job, result in failed:
+        pool.add(again(job, result))
+    run(pool)
+
+
+def again(job: Job, result: Result) -> Job:
+    return job.single(result) if job.single else replace(job, attempt=2)
+
+
+def interrupt(*_) -> None:
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    started = time.monotonic()
+    asked = sys.argv[1:]
+    signal.signal(signal.SIGTERM, interrupt)
+    logs = ROOT / "target/tests/logs"
+    shutil.rmtree(logs, ignore_errors=True)
+    pool = Pool(logs, slots(), started + float(os.environ.get("COUNTERSIGN_TESTS_LIMIT", LIMIT)), say)
+    long = Long(ROOT / "tests/long.md")
+    kind = "all"
+    if asked[:1] == ["scenes"]:
+        kind = play_scenes(pool, long, asked[1:])
+    elif asked == ["nightly"]:
+        kind = nightly(pool, long)
+    elif asked == ["changed"]:
+        kind = changed.add(ROOT, pool, long)
+    else:
+        parts = asked or list(PARTS)
+        if wrong := [part for part in parts if part not in PARTS]:
+            print(f"tests/all: there is no part '{wrong[0]}'; there are: {' '.join(PARTS)}, or nightly, or changed", file=sys.stderr)
+            return 2
+        kind = "all" if set(parts) == set(PARTS) else " ".join(parts)
+        add_parts(pool, long, parts)
+    if not kind:
+        return 2
+    say(f"=== {kind}: {pool.slots} side by side; logs: {logs.relative_to(ROOT)}")
+    run(pool)
+    if kind != "scenes":
+        try_again(pool)
+    end = report.Report(pool, started, time.monotonic(), report.kept_time(ROOT / "tests/time.md", kind))
+    end.write_failed()
+    say("\n" + "\n".join(end.lines()))
+    return 0 if end.good() else 1
+
+
+def add_parts(pool: Pool, long: Long, parts: list[str]) -> None:
+    wants_rust, wants_vscode, wants_editors = (part in parts for part in PARTS)
+    cargo = Cargo(ROOT, pool, long, lambda name: True)
+    if wants_rust or wants_editors:
+        cargo.build(tests=wants_rust)
+    if wants_rust:
+        add_own_tests(pool)
+    if wants_vscode or wants_editors:
+        extension.add(ROOT, pool, package=True, checks=wants_vscode)
+    if wants_editors:
+        editors.setup(ROOT, pool)
+        editors.nvim_units(ROOT, pool, long)
+        editors.acp_client(ROOT, pool, cargo.server())
+        scenes.add(ROOT, pool, long, cargo.server(), scenes.chosen(ROOT, []), frozenset({"editors"}))
+
+
+def add_own_tests(pool: Pool) -> None:
+    """What runs all tests is tested itself."""
+    pool.add(Job(
+        name="the runner",
+        part="the runner",
+        command=[sys.executable, "-B", "-m", "unittest", "discover", "-s", "tests/runner"],
+        judge=editors.judge_status,
+        expected=20,
+        cwd=ROOT,
+    ))
+
+
+def play_scenes(pool: Pool, long: Long, wanted: list[str]) -> str:
+    server = Path(os.environ.get("COUNTERSIGN_BIN") or Cargo(ROOT, pool, long, lambda name: True).server()).resolve()
+    if not os.access(server, os.X_OK):
+        print(f"no server at {server}: run 'cargo build' first, or set COUNTERSIGN_BIN", file=sys.stderr)
+        return ""
+    try:
+        chosen = scenes.chosen(ROOT, wanted)
+    except scenes.Unknown as error:
+        print(f"tests/editors/run: {error}", file=sys.stderr)
+        return ""
+    pool.reach("server")
+    if any(journey.startswith("vscode") for journey, _ in chosen):
+        extension.add(ROOT, pool, package=True, checks=False)
+    scenes.add(ROOT, pool, long, server, chosen, frozenset())
+    return "scenes"
+
+
+def nightly(pool: Pool, long: Long) -> str:
+    def wanted(name: str) -> bool:
+        return any(fnmatch.fnmatchcase(name, pattern) for pattern in NIGHTLY)
+
+    for variables in NIGHTLY.values():
+        os.environ.update(variables)
+    Cargo(ROOT, pool, long, wanted, NIGHTLY_LIMIT).build(tests=True)
+    return "nightly"
+
+
+if __name__ == "__main__":
+    threading.excepthook = lambda args: (sys.__excepthook__(args.exc_type, args.exc_value, args.exc_traceback), os._exit(70))
+    sys.exit(main())

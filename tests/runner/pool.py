@@ -1,0 +1,260 @@
+"""One pool for everything that is started: builds, tests, scenes in editors. The longest begin first, as many at a time as
+there are slots; each has its own time limit, and what passes it is ended and named."""
+
+import os
+import queue
+import re
+import signal
+import subprocess
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable
+
+# From SIGTERM, with which a scene puts away what it has started, to SIGKILL.
+GRACE = 10
+
+
+@dataclass
+class Result:
+    """One check that was made: a test, a scene, a step of the build."""
+
+    name: str
+    passed: bool
+    # What it said of the failure.
+    reason: str = ""
+    # The command that runs it by itself.
+    alone: str = ""
+    # Single checks that passed and failed in it, where it makes several.
+    checks: tuple[int, int] | None = None
+    # False for one that a process ended before; it counts as not yet tried.
+    tried: bool = True
+    ignored: bool = False
+    seconds: float = 0.0
+    log: Path | None = None
+
+    def counts(self) -> tuple[int, int]:
+        if self.checks:
+            passed, failed = self.checks
+            return passed, max(failed, 0 if self.passed else 1)
+        return (1, 0) if self.passed else (0, 1)
+
+
+@dataclass
+class Job:
+    name: str
+    part: str
+    command: list[str]
+    # From how the process ended (None: at its time limit) and what it printed.
+    judge: Callable[["Job", int | None, str], list[Result]]
+    # Seconds after which it is ended. None: only the limit of the whole run ends it.
+    limit: float | None = 60
+    # Seconds that it is expected to take.
+    expected: float = 1
+    slots: int = 1
+    # What must have been reached before: see Pool.reach.
+    after: frozenset[str] = frozenset()
+    cwd: Path | None = None
+    env: dict[str, str] = field(default_factory=dict)
+    # What is printed when it ends: "all" that it said, or "failures".
+    prints: str = "failures"
+    # Called with each line while it runs.
+    on_line: Callable[[str], None] | None = None
+    # Where its results have been judged: what to do further, such as to start others.
+    on_end: Callable[[list[Result]], None] | None = None
+    # Of one that makes many: the job that makes one of them by itself.
+    single: Callable[[Result], "Job"] | None = None
+    attempt: int = 1
+    started: float = 0.0
+    ended: float = 0.0
+
+
+class Pool:
+    """Runs jobs until none is left or the time of the whole run is over."""
+
+    def __init__(self, logs: Path, slots: int, deadline: float, say: Callable[[str], None]):
+        self.logs, self.slots, self.deadline, self.say = logs, slots, deadline, say
+        self.waiting: list[Job] = []
+        self.running: dict[str, tuple[Job, subprocess.Popen]] = {}
+        self.finished: list[tuple[Job, list[Result]]] = []
+        # Never started: the job, and why.
+        self.not_run: list[tuple[Job, str]] = []
+        self.reached: set[str] = set()
+        self.missed: dict[str, str] = {}
+        self.events: queue.Queue = queue.Queue()
+        self.stopping = ""
+
+    def add(self, job: Job) -> None:
+        self.waiting.append(job)
+
+    def reach(self, what: str) -> None:
+        """What jobs wait for is there. From any thread."""
+        self.events.put(("reached", what, ""))
+
+    def miss(self, what: str, why: str) -> None:
+        """What jobs wait for will never be there. From any thread."""
+        self.events.put(("missed", what, why))
+
+    def call(self, action: Callable[[], None]) -> None:
+        """Runs an action on the pool's own thread. From any thread."""
+        self.events.put(("call", action, ""))
+
+    def stop(self, why: str) -> None:
+        """Ends all that runs and starts nothing more."""
+        self.stopping = self.stopping or why
+
+    def run(self) -> None:
+        while self.waiting or self.running:
+            if not self.stopping and time.monotonic() > self.deadline:
+                self.stop("the time of the whole run was over")
+            if self.stopping:
+                self._end_all()
+            self._start_what_fits()
+            if not self.running:
+                # What is left waits for what nobody provides any more.
+                if self.events.empty():
+                    self._give_up(self.waiting, "what it needs was never there")
+                    continue
+            self._wait()
+
+    def _start_what_fits(self) -> None:
+        for job in [job for job in self.waiting if job.after & self.missed.keys()]:
+            self.waiting.remove(job)
+            missing = sorted(job.after & self.missed.keys())[0]
+            self.not_run.append((job, self.missed[missing]))
+        ready = [job for job in self.waiting if job.after <= self.reached]
+        for job in sorted(ready, key=lambda job: -job.expected):
+            used = sum(running.slots for running, _ in self.running.values())
+            # In order: what needs two slots must not wait until all that needs one is done.
+            if self.running and used + job.slots > self.slots:
+                return
+            self.waiting.remove(job)
+            self._start(job)
+
+    def _start(self, job: Job) -> None:
+        log = self.log(job)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        job.started = time.monotonic()
+        mark = f"{os.getpid()}-{len(self.finished)}-{len(self.running)}-{job.attempt}"
+        env = os.environ | job.env | {"COUNTERSIGN_TEST_JOB": mark}
+        with log.open("wb") as out:
+            piped = job.on_line is not None
+            try:
+                process = subprocess.Popen(
+                    job.command,
+                    cwd=job.cwd,
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE if piped else out,
+                    stderr=out if piped else subprocess.STDOUT,
+                    # Its own group, so that all of it ends with it.
+                    start_new_session=True,
+                )
+            except OSError as error:
+                out.write(f"{job.command[0]}: {error}\n".encode())
+                self._finish(job, 127)
+                return
+        self.running[job.name] = (job, process)
+        threading.Thread(target=self._watch, args=(job, process, mark), daemon=True).start()
+
+    def _watch(self, job: Job, process: subprocess.Popen, mark: str) -> None:
+        if process.stdout is not None and job.on_line is not None:
+            for line in process.stdout:
+                job.on_line(line.decode(errors="replace"))
+        status: int | None = None
+        try:
+            status = process.wait(timeout=job.limit)
+        except subprocess.TimeoutExpired:
+            end(process, mark)
+        self.events.put(("ended", job, status))
+
+    def _wait(self) -> None:
+        try:
+            kind, what, value = self.events.get(timeout=max(0.1, min(5, self.deadline - time.monotonic())))
+        except queue.Empty:
+            return
+        if kind == "reached":
+            self.reached.add(what)
+        elif kind == "missed":
+            self.missed[what] = value
+        elif kind == "call":
+            what()
+        else:
+            self.running.pop(what.name, None)
+            self._finish(what, value)
+
+    def _finish(self, job: Job, status: int | None) -> None:
+        job.ended = time.monotonic()
+        text = self.log(job).read_text(errors="replace")
+        results = job.judge(job, status, text)
+        for result in results:
+            result.log = self.log(job)
+            if not result.seconds:
+                result.seconds = (job.ended - job.started) / max(1, len(results))
+        self.finished.append((job, results))
+        failed = [result for result in results if result.tried and not result.passed]
+        if job.prints == "all" or failed:
+            self.say(text.rstrip("\n"))
+        for result in results:
+            if result.tried and not result.ignored:
+                self.say(f"{'ok  ' if result.passed else 'FAIL'}  {result.name} ({job.ended - job.started:.1f} s)" if len(results) == 1 else
+                         f"{'ok  ' if result.passed else 'FAIL'}  {result.name}")
+        if job.on_end:
+            job.on_end(results)
+
+    def _end_all(self) -> None:
+        self._give_up(self.waiting, self.stopping)
+        for job, process in list(self.running.values()):
+            # Its watcher sees it end; it counts as not tried.
+            job.judge = not_finished(self.stopping)
+            end(process, "")
+        self.stopping = self.stopping or "stopped"
+
+    def _give_up(self, jobs: list[Job], why: str) -> None:
+        self.not_run += [(job, why) for job in jobs]
+        jobs.clear()
+
+    def log(self, job: Job) -> Path:
+        name = re.sub(r"[^\w.:-]+", "_", job.name)
+        return self.logs / (f"{name}.txt" if job.attempt == 1 else f"{name}.{job.attempt}.txt")
+
+
+def not_finished(why: str) -> Callable[[Job, int | None, str], list[Result]]:
+    return lambda job, _status, _text: [Result(job.name, False, f"it was stopped: {why}", checks=(0, 1))]
+
+
+def end(process: subprocess.Popen, mark: str) -> None:
+    """Ends a process, its group, and whatever else of it carries the mark."""
+    signal_group(process, signal.SIGTERM)
+    try:
+        process.wait(timeout=GRACE)
+    except subprocess.TimeoutExpired:
+        pass
+    signal_group(process, signal.SIGKILL)
+    for pid in marked(mark) if mark else []:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    process.wait()
+
+
+def signal_group(process: subprocess.Popen, number: int) -> None:
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def marked(mark: str) -> list[int]:
+    """The processes whose environment has the mark of a job."""
+    wanted, found = f"COUNTERSIGN_TEST_JOB={mark}".encode(), []
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            try:
+                if wanted in Path(entry.path, "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+            except OSError:
+                pass
+    return found
