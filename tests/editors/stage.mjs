@@ -37,6 +37,17 @@ export function block(page, part) {
   return one;
 }
 
+/**
+ * A tool server's program in a folder of its own: where this checkout lies in a folder that commands can write, all of it would count as
+ * the server's code, and it changes while tests run.
+ */
+export function toolServer(scene, name = "server.mjs") {
+  const file = path.join(state, "tool-server", name);
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.copyFileSync(path.join(here, "scenes", scene, name), file);
+  return file;
+}
+
 /** Where the rehearsal model answers, as the configuration of a journey says. */
 const modelAddress = () => env.JOURNEY_MODEL ?? /base_url = "(.*)"/.exec(read(env.COUNTERSIGN_HOME, "config.toml"))[1];
 

@@ -156,6 +156,39 @@ fn no_path_of_a_machine_is_committed() {
     assert!(found.is_empty(), "\n{}\n", found.join("\n"));
 }
 
+/// With other features for its tests cargo would build the program and nearly all that it stands on twice.
+#[test]
+fn tests_switch_on_no_feature_that_the_program_is_built_without() {
+    let packages = |edges: &str| -> BTreeSet<String> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let tree = Command::new(cargo)
+            .args([
+                "tree",
+                "--locked",
+                "--offline",
+                "--prefix=none",
+                "--format={p} {f}",
+                "--edges",
+                edges,
+            ])
+            .current_dir(root())
+            .output()
+            .expect("cargo runs");
+        assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+        let lines = String::from_utf8(tree.stdout).expect("UTF-8");
+        lines
+            .lines()
+            .map(|line| line.trim_end_matches(" (*)").to_owned())
+            .collect()
+    };
+    let (program, tests) = (packages("normal,build"), packages("normal,build,dev"));
+    let others: Vec<_> = program.difference(&tests).collect();
+    assert!(
+        others.is_empty(),
+        "the tests build these with more features; name them under [dependencies] too: {others:#?}"
+    );
+}
+
 #[test]
 fn the_code_is_formatted() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

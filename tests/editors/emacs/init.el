@@ -9,7 +9,9 @@
       make-backup-files nil
       auto-save-default nil
       create-lockfiles nil
+      ;; Nothing is compiled, which takes seconds in each new home.
       native-comp-jit-compilation nil
+      native-comp-enable-subr-trampolines nil
       ;; Every message is kept; the runner saves them.
       eglot-events-buffer-config '(:size nil :format full))
 ;; What is typed must arrive as typed.

@@ -63,8 +63,10 @@ export async function startServer(machineSettings, { trust = false, userSettings
   delete environment.VSCODE_IPC_HOOK_CLI;
 
   const unpacked = path.join(here, "vscode", "witness");
-  // The package as a person installs it.
-  execFileSync(node, [...common, "--install-extension", process.env.JOURNEY_VSIX], { env: environment, stdio: "pipe" });
+  // The package as a person installs it; who plays many scenes has it installed once, and copied.
+  const installed = process.env.JOURNEY_EXTENSIONS;
+  if (installed) fs.cpSync(installed, extensions, { recursive: true });
+  else execFileSync(node, [...common, "--install-extension", process.env.JOURNEY_VSIX], { env: environment, stdio: "pipe" });
   fs.cpSync(unpacked, path.join(extensions, path.basename(unpacked)), { recursive: true });
   // Without the index the folder is looked through again, and the unpacked one is found too.
   fs.rmSync(path.join(extensions, "extensions.json"), { force: true });

@@ -858,9 +858,10 @@ async fn a_refresh_counts_from_the_next_turn_on_and_new_tools_from_the_next_roun
 #[cfg(unix)]
 #[tokio::test]
 async fn an_opening_that_another_configuration_has_overtaken_changes_nothing() {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures/slow_server.py");
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str| folder.path().join(name);
+    let script = file("slow_server.py");
+    std::fs::write(&script, include_str!("../fixtures/slow_server.py")).expect("a program");
     let table = |name: &str| {
         let args = [
             name.into(),

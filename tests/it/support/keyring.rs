@@ -63,6 +63,7 @@ impl Keyring {
     }
 
     fn unlocked(&self) -> Child {
+        let said = self.folder.path().join("keyring.log");
         let mut daemon = Command::new("gnome-keyring-daemon")
             .args(["--foreground", "--unlock", "--components=secrets"])
             .env_clear()
@@ -71,7 +72,7 @@ impl Keyring {
             .envs(self.env())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(std::fs::File::create(&said).expect("a file"))
             .spawn()
             .expect("a keyring");
         let mut input = daemon.stdin.take().expect("piped");
@@ -79,7 +80,10 @@ impl Keyring {
         drop(input);
         let deadline = Instant::now() + Duration::from_secs(30);
         while !self.is_unlocked() {
-            assert!(Instant::now() < deadline, "the keyring does not answer");
+            let ended = daemon.try_wait().expect("a child");
+            let says = || std::fs::read_to_string(&said).unwrap_or_default();
+            assert!(ended.is_none(), "the keyring has ended ({ended:?}): {}", says());
+            assert!(Instant::now() < deadline, "the keyring does not answer: {}", says());
             std::thread::sleep(Duration::from_millis(20));
         }
         daemon

@@ -11,8 +11,9 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{BufRead, Write};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// The variable that holds the script of the program.
 const SCRIPT: &str = "TOOL_SERVER_SCRIPT";
@@ -38,12 +39,42 @@ pub(crate) fn program(name: &str, script: &Value) -> String {
 
 /// The same of a server whose word counts for nothing.
 pub(crate) fn distrusted(name: &str, script: &Value) -> String {
-    let own = std::env::current_exe().expect("this program");
+    let own = own_program();
     format!(
         "[mcp_servers.{name}]\ncommand = {own:?}\nargs = [\"--exact\", \"support::mcp::plays_a_tool_server\", \"--ignored\", \
          \"--nocapture\", \"--quiet\"]\n[mcp_servers.{name}.env]\n{SCRIPT} = {}\n",
         Value::from(script.to_string())
     )
+}
+
+/// This program. Where the checkout lies in a folder that commands can write, all of it would count as the server's code,
+/// and it changes while tests run: then as a link that `tests/all` removes at its end.
+fn own_program() -> PathBuf {
+    let own = std::env::current_exe().expect("this program");
+    if !own.starts_with(std::env::temp_dir()) {
+        return own;
+    }
+    let about = std::fs::metadata(&own).expect("this program");
+    let changed = about
+        .modified()
+        .expect("a time")
+        .duration_since(UNIX_EPOCH)
+        .expect("after 1970");
+    let folder = std::env::temp_dir().join(format!(
+        "countersign-tool-server-{}-{}",
+        about.len(),
+        changed.as_nanos()
+    ));
+    let link = folder.join("it");
+    if !link.exists() {
+        let made = tempfile::tempdir().expect("a folder");
+        std::fs::hard_link(&own, made.path().join("it")).expect("a link beside it");
+        // Whoever is the first.
+        if std::fs::rename(made.path(), &folder).is_ok() {
+            let _moved = made.keep();
+        }
+    }
+    link
 }
 
 /// The program. Prints the harness's own lines first, as real servers print banners.

@@ -1,12 +1,11 @@
 // A tool server asks the person: by a form, whose fields are checked as they are filled in, and by a page of the web, which the server
 // is told of only once it was opened. A question that is closed is no yes, and a script is no page.
 // Shows S-430.
-import path from "node:path";
 import { check, equal } from "../../checks.mjs";
-import { here, toldOf, until } from "../../stage.mjs";
+import { toldOf, toolServer, until } from "../../stage.mjs";
 
 export const wants = {
-  config: `[mcp_servers.asker]\ncommand = ${JSON.stringify(process.execPath)}\nargs = [${JSON.stringify(path.join(here, "scenes", "elicit", "server.mjs"))}]\ndefault_tools_approval_mode = "approve"\n`,
+  config: `[mcp_servers.asker]\ncommand = ${JSON.stringify(process.execPath)}\nargs = [${JSON.stringify(toolServer("elicit"))}]\ndefault_tools_approval_mode = "approve"\n`,
 };
 
 /** What the model was told last about a call, as one text. */
