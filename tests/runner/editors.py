@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 
 from long import Long
@@ -49,6 +50,18 @@ def acp_client(root: Path, pool: Pool, server: Path) -> None:
         judge=judge_lines,
         after=frozenset({"editors", "server"}),
         expected=10,
+        cwd=root,
+    ))
+
+
+def runner(root: Path, pool: Pool) -> None:
+    """What runs all tests is tested itself."""
+    pool.add(Job(
+        name="the runner",
+        part="the runner",
+        command=[sys.executable, "-B", "-m", "unittest", "discover", "-s", "tests/runner"],
+        judge=judge_status,
+        expected=20,
         cwd=root,
     ))
 

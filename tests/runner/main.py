@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 from dataclasses import replace
@@ -98,7 +99,9 @@ def main() -> int:
     elif asked == ["nightly"]:
         kind = nightly(pool, long)
     elif asked == ["changed"]:
-        kind = changed.add(ROOT, pool, long)
+        kind = "changed"
+        if not changed.add(ROOT, pool, long):
+            add_parts(pool, long, list(PARTS))
     else:
         parts = asked or list(PARTS)
         if wrong := [part for part in parts if part not in PARTS]:
@@ -114,6 +117,9 @@ def main() -> int:
         try_again(pool)
     end = report.Report(pool, started, time.monotonic(), report.kept_time(ROOT / "tests/time.md", kind))
     end.write_failed()
+    # The program of the tests' tool servers (tests/it/support/mcp.rs).
+    for link in Path(tempfile.gettempdir()).glob("countersign-tool-server-*"):
+        shutil.rmtree(link, ignore_errors=True)
     say("\n" + "\n".join(end.lines()))
     return 0 if end.good() else 1
 
@@ -124,26 +130,14 @@ def add_parts(pool: Pool, long: Long, parts: list[str]) -> None:
     if wants_rust or wants_editors:
         cargo.build(tests=wants_rust)
     if wants_rust:
-        add_own_tests(pool)
+        editors.runner(ROOT, pool)
     if wants_vscode or wants_editors:
-        extension.add(ROOT, pool, package=True, checks=wants_vscode)
+        extension.add(ROOT, pool, package=wants_editors, checks=wants_vscode, after=frozenset({"editors"}))
     if wants_editors:
         editors.setup(ROOT, pool)
         editors.nvim_units(ROOT, pool, long)
         editors.acp_client(ROOT, pool, cargo.server())
         scenes.add(ROOT, pool, long, cargo.server(), scenes.chosen(ROOT, []), frozenset({"editors"}))
-
-
-def add_own_tests(pool: Pool) -> None:
-    """What runs all tests is tested itself."""
-    pool.add(Job(
-        name="the runner",
-        part="the runner",
-        command=[sys.executable, "-B", "-m", "unittest", "discover", "-s", "tests/runner"],
-        judge=editors.judge_status,
-        expected=20,
-        cwd=ROOT,
-    ))
 
 
 def play_scenes(pool: Pool, long: Long, wanted: list[str]) -> str:

@@ -84,6 +84,8 @@ class Pool:
         self.missed: dict[str, str] = {}
         self.events: queue.Queue = queue.Queue()
         self.stopping = ""
+        # What is said beside the sums.
+        self.notes: list[Callable[[], str]] = []
 
     def add(self, job: Job) -> None:
         self.waiting.append(job)
@@ -232,11 +234,17 @@ def end(process: subprocess.Popen, mark: str) -> None:
     except subprocess.TimeoutExpired:
         pass
     signal_group(process, signal.SIGKILL)
-    for pid in marked(mark) if mark else []:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+    # One that is about to become another program has no environment for a moment, so once more when there seems to be none.
+    quiet = 0 if mark else 2
+    while quiet < 2:
+        found = marked(mark)
+        quiet = 0 if found else quiet + 1
+        for pid in found:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.05)
     process.wait()
 
 

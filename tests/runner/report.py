@@ -84,7 +84,8 @@ class Report:
     def flaky_lines(self) -> list[str]:
         lines = []
         for first, second in self.flaky[:6]:
-            said = next((line for line in first.reason.splitlines() if line.strip()), "it failed")
+            lines_of = [line.strip() for line in first.reason.splitlines() if line.strip() and not line.startswith("thread '")]
+            said = (lines_of or ["it failed"])[0]
             lines.append(f"flaky: {first.name}: failed after {first.seconds:.0f} s, then passed in {second.seconds:.0f} s by itself")
             lines.append(f"    {said[:200]} (log: {first.log})")
         if len(self.flaky) > 6:
@@ -109,7 +110,8 @@ class Report:
         return [f"time: {clock(took)}; tests/time.md has {clock(self.kept)} ({change:+d} %)"]
 
     def sum_lines(self) -> list[str]:
-        notes = [f"ignored (see #[ignore] for each reason): {self.ignored}"] if self.ignored else []
+        notes = [note for note in (note() for note in self.pool.notes) if note]
+        notes += [f"ignored (see #[ignore] for each reason): {self.ignored}"] if self.ignored else []
         notes += [f"flaky: {len(self.flaky)}"] if self.flaky else []
         return [*notes, f"{self.passed_checks} passed, {self.failed_checks} failed"]
 

@@ -58,7 +58,7 @@ def add(root: Path, pool: Pool, long: Long, server: Path, scenes: list[tuple[str
             slots=2 if in_vscode else 1,
             after=after | {"server"} | ({"extension"} if in_vscode else frozenset()),
             cwd=root,
-            env={"COUNTERSIGN_BIN": str(server), "JOURNEY_VSIX": str(vsix(root))},
+            env={"COUNTERSIGN_BIN": str(server), "JOURNEY_VSIX": str(vsix(root)), "JOURNEY_EXTENSIONS": str(installed(root))},
             prints="all",
         ))
 
@@ -67,6 +67,11 @@ def vsix(root: Path) -> Path:
     """The extension as it is published."""
     version = json.loads((root / "editors/vscode/package.json").read_text())["version"]
     return root / f"editors/vscode/countersign-{version}.vsix"
+
+
+def installed(root: Path) -> Path:
+    """Where it is installed once for all scenes."""
+    return root / "target/editors/extensions"
 
 
 def judge(job: Job, status: int | None, text: str) -> list[Result]:
