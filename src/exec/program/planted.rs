@@ -364,7 +364,7 @@ impl Looking<'_> {
             arguments = rest;
             for option in &options {
                 let value = runners::value_of(option, word, rest);
-                let file = value.as_deref().and_then(|value| self.among(value));
+                let file = value.as_deref().and_then(|value| self.among(option, value));
                 if file.is_some() {
                     return file;
                 }
@@ -373,16 +373,16 @@ impl Looking<'_> {
         None
     }
 
-    /// The first file that can be changed among the words of a command line or a setting.
-    fn among(&self, line: &str) -> Found {
+    /// The first file that can be changed among the words of a command line or a setting; of an option's value also a folder.
+    fn among(&self, option: &str, line: &str) -> Found {
+        let counts = |path: &PathBuf| path.is_file() || option.starts_with('-');
         let words = line.split(|c: char| c.is_whitespace() || "=,;|&!'\"()".contains(c));
         let mut words = words.filter(|word| !word.is_empty() && *word != "-");
         words.find_map(|word| {
             let is_missing = |word: &&str| word.starts_with("./") || word.starts_with("../");
             let missing = || Some(word).filter(is_missing).and_then(|word| self.missing(word));
             let fitting = || self.fitting(word, |_| true);
-            let path = self.file(word).filter(|path| path.is_file());
-            let path = path.or_else(fitting).or_else(missing)?;
+            let path = self.file(word).filter(counts).or_else(fitting).or_else(missing)?;
             Some((word.to_owned(), path))
         })
     }
@@ -727,6 +727,32 @@ mod tests {
             ("rsync -ae./go.sh a.txt h:", Some("ws/./go.sh")),
             ("ssh -vFa.txt h", Some("ws/a.txt")),
             ("make -sfa.txt", Some("ws/a.txt")),
+            // By a folder, a setting or an order that an option names.
+            ("git -c core.hooksPath=sub commit -m x", Some("ws/sub")),
+            ("git --exec-path=sub status", Some("ws/sub")),
+            ("git --exec-path sub status", Some("ws/sub")),
+            ("git clone --template=BASE/ws/sub https://example.com/x", Some("ws/sub")),
+            ("git clone --templ sub https://example.com/x", Some("ws/sub")),
+            ("gcc -Bsub/ -c main.c", Some("ws/sub/")),
+            ("gcc -B sub -c main.c", Some("ws/sub")),
+            ("g++ -fplugin=x.bin -c main.c", Some("ws/x.bin")),
+            ("clang -specs=a.txt main.c", Some("ws/a.txt")),
+            ("sed -n '1e./go.sh' /etc/hosts", Some("ws/./go.sh")),
+            ("sed '$!e BASE/ws/go.sh' /etc/hosts", Some("ws/go.sh")),
+            ("sed 1eBASE/ws/go.sh /etc/hosts", Some("ws/go.sh")),
+            ("ssh -I ./x.bin host", Some("ws/./x.bin")),
+            ("ssh -vIx.bin host", Some("ws/x.bin")),
+            ("scp -D ./go.sh a.txt host:", Some("ws/./go.sh")),
+            ("sftp -D ./go.sh", Some("ws/./go.sh")),
+            ("curl --engine ./x.bin https://example.com", Some("ws/./x.bin")),
+            ("curl -sKa.txt https://example.com", Some("ws/a.txt")),
+            ("wget -e use_askpass=./go.sh https://example.com", Some("ws/./go.sh")),
+            ("make --eval '$(shell ./go.sh)'", Some("ws/./go.sh")),
+            ("make -E '$(shell ./go.sh)'", Some("ws/./go.sh")),
+            ("gpg --homedir sub -d a.txt", Some("ws/sub")),
+            ("npm --prefix sub publish", Some("ws/sub")),
+            ("terraform -chdir=sub apply", Some("ws/sub")),
+            ("mysql --defaults-file=a.txt", Some("ws/a.txt")),
             // As data.
             ("cp go.sh sub/", None),
             ("chmod -v +x ./go.sh", None),

@@ -222,8 +222,16 @@ fn pieces(word: &str) -> impl Iterator<Item = &str> {
     let between = word.split(|c: char| c.is_whitespace() || "=,:|;&!+()<>{}'\"`@%\\".contains(c));
     let all = std::iter::once(word)
         .chain(letters.map(move |(at, _)| &word[at..]))
-        .chain(between);
+        .chain(between.clone())
+        .chain(between.flat_map(glued));
     all.filter(|piece| !piece.is_empty())
+}
+
+/// The paths behind letters that are no part of them, as orders of `sed` and the like have them: `1e./x`.
+fn glued(piece: &str) -> impl Iterator<Item = &str> {
+    let starts = ["../", "./", "~/", "/"].into_iter();
+    let found = starts.filter_map(|start| piece.find(start));
+    found.filter(|at| *at > 0).map(|at| &piece[at..])
 }
 
 /// Whether a name is one of those that a shell makes of a pattern.
@@ -256,9 +264,11 @@ mod tests {
     fn pieces_and_patterns() {
         for (word, expected) in [
             ("x|", &["x|", "x"][..]),
-            ("-cI./x", &["-cI./x", "I./x", "./x", "/x", "x", "-cI./x"]),
-            ("--a=./x y", &["--a=./x y", "--a", "./x", "y"]),
-            ("EXEC:./x,pty", &["EXEC:./x,pty", "EXEC", "./x", "pty"]),
+            ("-cI./x", &["-cI./x", "I./x", "./x", "/x", "x", "-cI./x", "./x", "/x"]),
+            ("--a=./x y", &["--a=./x y", "--a", "./x", "y", "/x"]),
+            ("EXEC:./x,pty", &["EXEC:./x,pty", "EXEC", "./x", "pty", "/x"]),
+            ("1e./x", &["1e./x", "1e./x", "./x", "/x"]),
+            ("$!e/b/x", &["$!e/b/x", "$", "e/b/x", "/b/x"]),
         ] {
             assert_eq!(pieces(word).collect::<Vec<_>>(), expected, "{word}");
         }

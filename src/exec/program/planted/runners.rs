@@ -70,12 +70,23 @@ const BY_OPTION: &[(&str, &str, &str)] = &[
     ("sed gsed ssed", "", "-f --file"),
     ("vi vim nvim gvim view ex", "", "-S -u -s -c --cmd -l"),
     ("emacs emacsclient", "", "-l --load --script --eval"),
-    ("make gmake bmake", "", "-f --file --makefile"),
+    ("make gmake bmake", "", "-f --file --makefile -E --eval -I --include-dir"),
     ("tar bsdtar gtar", "", "-I -F --use-compress-program --to-command --checkpoint-action \
       --info-script --new-volume-script --rsh-command --rmt-command"),
     ("rsync", "", "-e --rsh --rsync-path"),
-    ("ssh scp sftp mosh autossh", "", "-F -o -S --ssh"),
-    ("git", "", "-c --exec --extcmd --upload-pack --receive-pack --exec-path \
+    ("ssh scp sftp mosh autossh", "", "-F -o -S -I --ssh"),
+    ("scp sftp", "", "-D -s"),
+    ("c++ cc clang clang++ cpp g++ gcc gfortran ld ld.bfd ld.gold ld.lld", "", "-B -specs --specs -fplugin -wrapper -plugin --plugin \
+      -iplugindir -fuse-ld --ld-path"),
+    ("curl", "", "-K --config --engine"),
+    ("wget", "", "-e --execute --config --use-askpass"),
+    ("gpg gpg2 gpgsm", "", "--homedir --options --agent-program --dirmngr-program --keyboxd-program --photo-viewer"),
+    ("npm pnpm yarn", "", "--prefix --userconfig --globalconfig --script-shell --node-options"),
+    ("terraform tofu", "", "-chdir -plugin-dir"),
+    ("mariadb mysql mysqladmin mysqldump", "", "--defaults-file --defaults-extra-file --plugin-dir"),
+    ("helm", "", "--post-renderer"),
+    ("docker podman", "", "--config --hooks-dir"),
+    ("git", "", "-c --exec --extcmd --upload-pack --receive-pack --exec-path --template \
       --tree-filter --index-filter --msg-filter --env-filter --config"),
     ("git", "bisect", "run"),
     ("git", "submodule", "foreach"),
@@ -175,6 +186,8 @@ pub(super) fn value_of(option: &str, word: &str, rest: &[String]) -> Option<Stri
         };
         let fits = name.len() > 2 && option.starts_with(name);
         value.or(next).filter(|_| fits)
+    } else if let Some(value) = word.strip_prefix(option).and_then(|rest| rest.strip_prefix('=')) {
+        Some(value)
     } else {
         let bundle = word
             .strip_prefix('-')
@@ -406,6 +419,8 @@ mod tests {
             ("-f", "-vf x", Some("x")),
             ("-f", "--f x", None),
             ("-TT", "-TT x", Some("x")),
+            ("-fplugin", "-fplugin=x y", Some("x")),
+            ("-fplugin", "-fplugins=x y", None),
             ("run", "run x y", Some("x y")),
             ("run", "runs x y", None),
         ] {
