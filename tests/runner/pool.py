@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable
 
+# The variable by which all that a job has started is found again.
+MARK = "COUNTERSIGN_TEST_JOB"
 # From SIGTERM, with which a scene puts away what it has started, to SIGKILL.
 GRACE = 10
 
 
-@dataclass
+@dataclass(eq=False)
 class Result:
     """One check that was made: a test, a scene, a step of the build."""
 
@@ -41,7 +43,7 @@ class Result:
         return (1, 0) if self.passed else (0, 1)
 
 
-@dataclass
+@dataclass(eq=False)
 class Job:
     name: str
     part: str
@@ -66,6 +68,8 @@ class Job:
     # Of one that makes many: the job that makes one of them by itself.
     single: Callable[[Result], "Job"] | None = None
     attempt: int = 1
+    # In the environment of all that it starts.
+    mark: str = ""
     started: float = 0.0
     ended: float = 0.0
 
@@ -84,6 +88,7 @@ class Pool:
         self.missed: dict[str, str] = {}
         self.events: queue.Queue = queue.Queue()
         self.stopping = ""
+        self.started = 0
         # What is said beside the sums.
         self.notes: list[Callable[[], str]] = []
 
@@ -138,8 +143,9 @@ class Pool:
         log = self.log(job)
         log.parent.mkdir(parents=True, exist_ok=True)
         job.started = time.monotonic()
-        mark = f"{os.getpid()}-{len(self.finished)}-{len(self.running)}-{job.attempt}"
-        env = os.environ | job.env | {"COUNTERSIGN_TEST_JOB": mark}
+        self.started += 1
+        job.mark = f"{os.getpid()}-{self.started}"
+        env = os.environ | job.env | {MARK: job.mark}
         with log.open("wb") as out:
             piped = job.on_line is not None
             try:
@@ -158,9 +164,9 @@ class Pool:
                 self._finish(job, 127)
                 return
         self.running[job.name] = (job, process)
-        threading.Thread(target=self._watch, args=(job, process, mark), daemon=True).start()
+        threading.Thread(target=self._watch, args=(job, process), daemon=True).start()
 
-    def _watch(self, job: Job, process: subprocess.Popen, mark: str) -> None:
+    def _watch(self, job: Job, process: subprocess.Popen) -> None:
         if process.stdout is not None and job.on_line is not None:
             for line in process.stdout:
                 job.on_line(line.decode(errors="replace"))
@@ -168,7 +174,7 @@ class Pool:
         try:
             status = process.wait(timeout=job.limit)
         except subprocess.TimeoutExpired:
-            end(process, mark)
+            end(process, job.mark)
         self.events.put(("ended", job, status))
 
     def _wait(self) -> None:
@@ -207,11 +213,12 @@ class Pool:
 
     def _end_all(self) -> None:
         self._give_up(self.waiting, self.stopping)
-        for job, process in list(self.running.values()):
-            # Its watcher sees it end; it counts as not tried.
+        for job, process in self.running.values():
+            # Its watcher sees it end.
             job.judge = not_finished(self.stopping)
-            end(process, "")
-        self.stopping = self.stopping or "stopped"
+            signal_group(process, signal.SIGTERM)
+        for job, process in self.running.values():
+            end(process, job.mark)
 
     def _give_up(self, jobs: list[Job], why: str) -> None:
         self.not_run += [(job, why) for job in jobs]
@@ -235,7 +242,7 @@ def end(process: subprocess.Popen, mark: str) -> None:
         pass
     signal_group(process, signal.SIGKILL)
     # One that is about to become another program has no environment for a moment, so once more when there seems to be none.
-    quiet = 0 if mark else 2
+    quiet = 0
     while quiet < 2:
         found = marked(mark)
         quiet = 0 if found else quiet + 1
@@ -257,7 +264,7 @@ def signal_group(process: subprocess.Popen, number: int) -> None:
 
 def marked(mark: str) -> list[int]:
     """The processes whose environment has the mark of a job."""
-    wanted, found = f"COUNTERSIGN_TEST_JOB={mark}".encode(), []
+    wanted, found = f"{MARK}={mark}".encode(), []
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             try:

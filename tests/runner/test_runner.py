@@ -60,7 +60,7 @@ class Runs(unittest.TestCase):
         self.assertIn("it was stopped after 0 s", lines)
         self.assertIn("begun", lines)
         for job, _ in self.pool.finished:
-            self.assertEqual(marked(f"{job.name}"), [])
+            self.assertEqual(marked(job.mark), [])
         sleeping = [path for path in Path("/proc").glob("[0-9]*/cmdline") if read(path) == b"sleep\x0077\x00"]
         self.assertEqual(sleeping, [])
 

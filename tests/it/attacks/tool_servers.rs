@@ -5,7 +5,7 @@
 
 use super::repel;
 use crate::support::client::{Caps, Client, Reply, ServerOptions};
-use crate::support::mcp::{Web, distrusted, program, reading, tool};
+use crate::support::mcp::{Web, distrusted, own_program, program, reading, tool};
 use countersign::rehearsal::{Recorded, Running, Script, Server};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -501,7 +501,7 @@ async fn a_rule_for_always_holds_for_that_very_server() {
     let far = Web::start(server.clone()).await;
     let other = tempfile::tempdir().expect("a folder");
     let copy = other.path().join("copy");
-    let own = std::env::current_exe().expect("this program");
+    let own = own_program();
     std::fs::write(&copy, format!("#!/bin/sh\nexec '{}' \"$@\"\n", own.display())).expect("a program");
     std::fs::set_permissions(&copy, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("to be run");
     let changed = {

@@ -49,7 +49,7 @@ pub(crate) fn distrusted(name: &str, script: &Value) -> String {
 
 /// This program. Where the checkout lies in a folder that commands can write, all of it would count as the server's code,
 /// and it changes while tests run: then as a link that `tests/all` removes at its end.
-fn own_program() -> PathBuf {
+pub(crate) fn own_program() -> PathBuf {
     let own = std::env::current_exe().expect("this program");
     if !own.starts_with(std::env::temp_dir()) {
         return own;
