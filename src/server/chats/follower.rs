@@ -170,6 +170,8 @@ impl Follower {
         match order {
             Order::Opened(document) => {
                 self.closed = false;
+                // At once: a turn that ends while the disk is looked at is told in the document.
+                self.speak();
                 self.distrust(&document).await;
                 self.writer.clear();
                 self.compare_later = self.writer.is_busy();
