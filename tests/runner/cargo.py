@@ -126,22 +126,22 @@ def batches(names: list[str], size: int) -> Iterable[list[str]]:
 
 def judge(prefix: str, selector: str, names: list[str], status: int | None, text: str, limit: float | None) -> list[Result]:
     """What became of the tests of one process."""
-    told = dict(re.findall(r"^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored)", text, re.M))
+    outcomes = dict(re.findall(r"^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored)", text, re.M))
     passed = sum(map(int, re.findall(r"^test result: ok\. (\d+) passed", text, re.M)))
     results = []
     for name in names:
         alone = f"cargo test {selector} -- --exact {name}"
         result = Result(f"{prefix} {name}", False, alone=alone)
-        if told.get(name) == "ignored":
+        if outcomes.get(name) == "ignored":
             result.passed = result.ignored = True
             result.checks = (0, 0)
-        elif status == 0 and (passed == len(names) or told.get(name) == "ok"):
+        elif status == 0 and (passed == len(names) or outcomes.get(name) == "ok"):
             result.passed = True
         elif len(names) == 1:
             result.reason = reason(name, status, text, limit)
-        elif told.get(name) == "ok":
+        elif outcomes.get(name) == "ok":
             result.passed = True
-        elif told.get(name) == "FAILED":
+        elif outcomes.get(name) == "FAILED":
             result.reason = reason(name, status, text, limit)
         else:
             result.tried = False

@@ -118,6 +118,7 @@ class Report:
     def write_failed(self) -> None:
         """All failures whole, for who reads more than the end."""
         texts = [f"{result.name}\n{result.reason}\nalone: {result.alone}\nlog: {result.log}\n" for result in self.failed]
+        self.pool.logs.parent.mkdir(parents=True, exist_ok=True)
         (self.pool.logs.parent / "failed.txt").write_text("\n".join(texts))
 
 

@@ -135,9 +135,10 @@ class Workbench {
     await until("the quick input", async () => {
       await page.keyboard.press("F1");
       await input.waitFor({ timeout: 2000 });
+      // What comes into view just then may close it again.
+      await input.fill(typed, { timeout: 2000 });
       return true;
     }, 60000);
-    await input.fill(typed);
     await page.locator(".quick-input-list .monaco-list-row", { hasText: text }).first().waitFor();
     await sleep(300);
     await page.keyboard.press("Enter");

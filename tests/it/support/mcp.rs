@@ -69,7 +69,7 @@ pub(crate) fn own_program() -> PathBuf {
     if !link.exists() {
         let made = tempfile::tempdir().expect("a folder");
         std::fs::hard_link(&own, made.path().join("it")).expect("a link beside it");
-        // Whoever is the first.
+        // Another test may have been first.
         if std::fs::rename(made.path(), &folder).is_ok() {
             let _moved = made.keep();
         }

@@ -19,7 +19,9 @@ export async function play(editor) {
   const { page } = editor;
   await editor.running();
   const chat = await editor.openChat();
-  check("the chat says in which folders the agent can work", (await chat.locator(".empty").innerText()).includes("shop or depot"), await chat.locator(".empty").innerText());
+  const empty = chat.locator(".empty");
+  const named = () => until("the folders", async () => (await empty.innerText()).includes("shop or depot"), 10000).catch(() => false);
+  check("the chat says in which folders the agent can work", await named(), await empty.innerText());
   const input = page.locator(".quick-input-widget:not([style*='display: none'])").first();
   const asked = async () => {
     await until("the question for the folder", async () => (await input.innerText().catch(() => "")).includes("depot"), 30000);
