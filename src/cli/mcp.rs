@@ -155,10 +155,10 @@ pub(super) fn try_all(config: &Config, env: &BTreeMap<String, String>, cwd: &Pat
                 name: shown_name(&server.name),
                 outcome: match status {
                     McpServerStatus::Ready => Ok(server.tools().iter().map(|tool| shown::line(&tool.name)).collect()),
-                    _ => Err(problem.map_or_else(
-                        || "it is not there".to_owned(),
-                        |problem| shown::line(&problem.to_string()),
-                    )),
+                    _ => {
+                        Err(problem
+                            .map_or_else(|| "it is not there".to_owned(), |problem| shown::line(problem.as_ref())))
+                    }
                 },
             });
         let tried = tried.collect();

@@ -94,7 +94,7 @@ impl Store {
             index,
         };
         if now != *known {
-            let kept = private::replace(&self.manifest_path(), &now.encode());
+            let kept = private::replace(&self.manifest_path(), now.encode());
             kept.map_err(|error| SnapshotError::io("writing", &self.manifest_path(), &error))?;
         }
         Ok(now)

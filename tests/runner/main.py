@@ -64,7 +64,7 @@ def run(pool: Pool) -> None:
 def try_again(pool: Pool) -> None:
     """What failed is run once more, by itself."""
     failed = [(job, result) for job, results in pool.finished for result in results if result.tried and not result.passed]
-    failed = [(job, result) for job, result in failed if job.part not in ("building", "setting up")]
+    failed = [(job, result) for job, result in failed if job.part not in ("building", "setting up", "lints")]
     if not failed or pool.stopping:
         return
     if len(failed) > TRIED_AGAIN:

@@ -131,8 +131,7 @@ fn has_unread_code(by: &Interpreter, written: &Written, program: usize, complete
     let is_put_in = |at: usize| written.put_in.get(at).copied().unwrap_or_default();
     let is_unread = |at: usize| is_put_in(at) || stands_for(&words[at]);
     let mut behind = Behind::Nothing;
-    for at in program + 1..words.len() {
-        let word = words[at].as_str();
+    for (at, word) in words.iter().enumerate().skip(program + 1) {
         let was = std::mem::replace(&mut behind, Behind::Nothing);
         let is_option = word.starts_with('-') && word.len() > 1;
         if was == Behind::Code && !(by.is_shell && is_option) {
