@@ -5,7 +5,8 @@ import itertools
 import json
 import os
 import re
-import subprocess
+import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Callable, Iterable
 
@@ -16,17 +17,38 @@ from pool import Job, Pool, Result
 BATCH = 40
 # Lines of a reason that is kept.
 REASON = 15
+# How a test program ends in which a test has failed.
+TESTS_FAILED = 101
 
 UNIT, IT = "unit tests", "integration tests"
 
 
 class Cargo:
-    def __init__(self, root: Path, pool: Pool, long: Long, wanted: Callable[[str], bool], limit: float | None = None):
-        self.root, self.pool, self.long, self.wanted, self.limit = root, pool, long, wanted, limit
-        self.env = {"CARGO_MANIFEST_DIR": str(root), "CARGO": os.environ.get("CARGO", "cargo")}
+    """What is built, and the tests that come of it. `variables` are given to those that fit a pattern."""
 
-    def server(self) -> Path:
-        return Path(os.environ.get("CARGO_TARGET_DIR", self.root / "target")) / "debug" / "countersign"
+    def __init__(
+        self,
+        root: Path,
+        pool: Pool,
+        long: Long,
+        wanted: Callable[[str], bool] = lambda name: True,
+        limit: float | None = None,
+        variables: Callable[[str], dict[str, str]] = lambda name: {},
+    ):
+        self.root, self.pool, self.long, self.wanted, self.limit, self.variables = root, pool, long, wanted, limit, variables
+        self.env = {"CARGO_MANIFEST_DIR": str(root), "CARGO": os.environ.get("CARGO", "cargo")}
+        self.binary: Path | None = None
+        self.waiting: list[Callable[[Path], None]] = []
+        self.unlisted = False
+
+    def with_server(self, action: Callable[[Path], None]) -> None:
+        """Calls an action once cargo has said where the program is, or that there is none: what it adds waits for `server`."""
+        self.waiting.append(action)
+
+    def _server(self, binary: Path) -> None:
+        actions, self.waiting = self.waiting, []
+        for action in actions:
+            action(binary)
 
     def build(self, tests: bool) -> None:
         """Builds the program and, if they are wanted, its tests, which begin as they are ready."""
@@ -37,20 +59,26 @@ class Cargo:
             part="building",
             command=["cargo", *what, "--locked", "--color=never", "--message-format=json-render-diagnostics"],
             judge=self._built,
+            alone=shlex.join(["cargo", *what]),
             # The pool's own limit is the only one: how long a build takes says nothing about what is built.
             limit=None,
             expected=10_000,
             slots=max(1, slots),
             cwd=self.root,
             on_line=self._artifact,
+            leaves=True,
         ))
+        self.unlisted = tests
 
     def _built(self, job: Job, status: int | None, text: str) -> list[Result]:
         passed = status == 0
         if not passed:
+            self._server(default_server(self.root))
             self.pool.miss("server", "the build failed")
+            if self.unlisted:
+                self.pool.not_run.append((Job("Rust tests that could not be built", UNIT, [], lambda *_: []), "the build failed"))
         reason = "" if passed else "\n".join(errors(text))
-        return [Result(job.name, passed, reason, alone=" ".join(job.command[:3]), checks=(0, 0 if passed else 1))]
+        return [Result(job.name, passed, reason, checks=(0, 0 if passed else 1))]
 
     def _artifact(self, line: str) -> None:
         """A line of cargo's: what was linked begins to run."""
@@ -63,15 +91,36 @@ class Cargo:
         binary, kind, is_test = Path(message["executable"]), message["target"]["kind"][0], message["profile"]["test"]
         if kind == "bin" and not is_test:
             if message["target"]["name"] == "countersign":
+                self.pool.call(lambda: self._server(binary))
                 self.pool.reach("server")
         elif is_test:
-            self.pool.call(lambda: self._add_tests(binary, message["target"]["name"], kind))
+            self.pool.call(lambda: self._list(binary, message["target"]["name"], kind))
 
-    def _add_tests(self, binary: Path, target: str, kind: str) -> None:
-        listed = subprocess.run([binary, "--list", "--format", "terse"], capture_output=True, text=True, cwd=self.root)
-        names = [line.removesuffix(": test") for line in listed.stdout.splitlines() if line.endswith(": test")]
+    def _list(self, binary: Path, target: str, kind: str) -> None:
+        """Asks a test program for its tests."""
+        prefix = {"lib": "lib", "test": target, "bin": "bin"}[kind]
         selector = {"lib": "--lib", "test": f"--test {target}", "bin": f"--bin {target}"}[kind]
-        prefix = target if kind == "test" else "lib" if kind == "lib" else "bin"
+        names: list[str] = []
+
+        def listed(job: Job, status: int | None, text: str) -> list[Result]:
+            found = re.findall(r"^(\S+): test$", text, re.M)
+            names[:] = found
+            passed = status == 0 and (bool(found) or kind == "bin")
+            said = [how_it_ended(status, job.limit), *text.splitlines()[-REASON + 1:]]
+            return [Result(job.name, passed, "" if passed else "\n".join(said), checks=(0, 0 if passed else 1))]
+
+        self.pool.add(Job(
+            name=f"{prefix}: the list of its tests",
+            part=IT if kind == "test" else UNIT,
+            command=[str(binary), "--list", "--format", "terse"],
+            judge=listed,
+            alone=f"cargo test {selector} -- --list",
+            expected=9_000,
+            cwd=self.root,
+            on_end=lambda results: self._add_tests(binary, selector, prefix, kind, names) if results[0].passed else None,
+        ))
+
+    def _add_tests(self, binary: Path, selector: str, prefix: str, kind: str, names: list[str]) -> None:
         names = [name for name in names if self.wanted(f"{prefix} {name}")]
         if kind == "test":
             for name in names:
@@ -92,20 +141,25 @@ class Cargo:
         row = self.long.of(f"{prefix} {names[0]}")
         is_batch = len(names) > 1
         room = os.path.commonprefix(names).rpartition("::")[0] or names[0].split("::")[0]
+        variables = self.variables(f"{prefix} {names[0]}")
+        command = "".join(f"{name}={value} " for name, value in variables.items()) + f"cargo test {selector} -- --exact"
         job = Job(
             name=f"{prefix} {room} ({len(names)} from {names[0]})" if is_batch else f"{prefix} {names[0]}",
             part=part,
             command=[str(binary), "--exact", *names, "--color=never", *(["--test-threads=2"] if is_batch else [])],
-            judge=lambda job, status, text: judge(prefix, selector, names, status, text, job.limit),
+            judge=lambda job, status, text: judge(job, prefix, command, names, status, text),
+            alone=f"{command} {' '.join(names)}",
             # Each test's own; a batch has that of one as well, since all of it takes seconds.
             limit=self.limit or row.limit,
             expected=5 if is_batch else row.expected,
             cwd=self.root,
-            env=self.env,
+            env=self.env | variables,
             attempt=attempt,
         )
 
         def single(result: Result, attempt: int = 2) -> Job:
+            if result.name == job.name:
+                return replace(job, attempt=attempt, single=None, on_end=None)
             return self._job(binary, selector, prefix, [result.name.removeprefix(f"{prefix} ")], part, attempt)
 
         def end(results: list[Result]) -> None:
@@ -119,35 +173,54 @@ class Cargo:
         return job
 
 
+def default_server(root: Path) -> Path:
+    """Where the program is unless cargo is configured otherwise."""
+    return Path(os.environ.get("CARGO_TARGET_DIR", root / "target")) / "debug" / "countersign"
+
+
 def batches(names: list[str], size: int) -> Iterable[list[str]]:
     for start in range(0, len(names), size):
         yield names[start:start + size]
 
 
-def judge(prefix: str, selector: str, names: list[str], status: int | None, text: str, limit: float | None) -> list[Result]:
-    """What became of the tests of one process."""
+def judge(job: Job, prefix: str, command: str, names: list[str], status: int | None, text: str) -> list[Result]:
+    """What became of the tests of one process, and of the process itself where it has not ended as those do."""
     outcomes = dict(re.findall(r"^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored)", text, re.M))
     passed = sum(map(int, re.findall(r"^test result: ok\. (\d+) passed", text, re.M)))
     results = []
     for name in names:
-        alone = f"cargo test {selector} -- --exact {name}"
-        result = Result(f"{prefix} {name}", False, alone=alone)
+        result = Result(f"{prefix} {name}", False, alone=f"{command} {name}")
         if outcomes.get(name) == "ignored":
             result.passed = result.ignored = True
             result.checks = (0, 0)
         elif status == 0 and (passed == len(names) or outcomes.get(name) == "ok"):
             result.passed = True
         elif len(names) == 1:
-            result.reason = reason(name, status, text, limit)
+            result.reason = reason(name, status, text, job.limit)
         elif outcomes.get(name) == "ok":
             result.passed = True
         elif outcomes.get(name) == "FAILED":
-            result.reason = reason(name, status, text, limit)
+            result.reason = reason(name, status, text, job.limit)
         else:
             result.tried = False
             result.checks = (0, 0)
         results.append(result)
-    return results
+    if len(names) == 1:
+        return results
+    as_tests_do = status == 0 or status == TESTS_FAILED and "FAILED" in outcomes.values()
+    whole = Result(job.name, as_tests_do and all(result.tried for result in results), checks=(0, 0))
+    if not whole.passed:
+        left = sum(not result.tried for result in results)
+        said = [f"{how_it_ended(status, job.limit)}; of {len(names)} tests it did not come to {left}", *text.splitlines()[-REASON + 1:]]
+        whole.reason, whole.checks = "\n".join(said), (0, 1)
+    if job.attempt > 1:
+        # Its tests have been judged before.
+        return [whole]
+    return results if whole.passed else [*results, whole]
+
+
+def how_it_ended(status: int | None, limit: float | None) -> str:
+    return f"it was stopped after {limit:.0f} s" if status is None else f"it ended with status {status}"
 
 
 def reason(name: str, status: int | None, text: str, limit: float | None) -> str:
@@ -156,10 +229,8 @@ def reason(name: str, status: int | None, text: str, limit: float | None) -> str
     lines = said.group(1).split("stack backtrace:")[0].splitlines() if said else text.splitlines()
     lines = [line for line in lines if line.strip() and "RUST_BACKTRACE" not in line]
     kept = lines[:REASON] if said else lines[-REASON:]
-    if status is None:
-        return "\n".join([f"it was stopped after {limit:.0f} s", *kept[:REASON - 1]])
-    if not said:
-        kept = [f"it ended with status {status}", *kept[:REASON - 1]]
+    if status is None or not said:
+        kept = [how_it_ended(status, limit), *kept[:REASON - 1]]
     return "\n".join(kept)
 
 

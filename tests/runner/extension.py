@@ -2,27 +2,30 @@
 
 import os
 import re
+import shlex
 import shutil
 from pathlib import Path
 
 import scenes
+from editors import judge_status, needs, without_checks
 from pool import Job, Pool, Result
 
 PART = "extension"
 
 
-def add(root: Path, pool: Pool, package: bool, checks: bool, after: frozenset[str] = frozenset()) -> None:
+def add(root: Path, pool: Pool, package: bool, checks: bool, after: frozenset[str] = frozenset({needs("vscode")})) -> None:
     """Packs the extension as it is published; `package` installs it for the journeys, once what is named by `after` is there;
     `checks` are its lint and unit tests."""
     folder = root / "editors/vscode"
     modules(folder, pool)
 
-    def step(name: str, script: str, expected: float, judge=judge_step) -> Job:
+    def step(name: str, script: str, expected: float, judge=judge_status) -> Job:
         return Job(
             name=f"extension: {name}",
             part=PART,
             command=["npm", "run", "--silent", script],
             judge=judge,
+            alone=f"(cd editors/vscode && npm run {script})",
             limit=180,
             expected=expected,
             after=frozenset({"modules"}),
@@ -54,14 +57,16 @@ def install(root: Path, pool: Pool, after: frozenset[str]) -> None:
     for old in (folder, state):
         shutil.rmtree(old, ignore_errors=True)
     state.mkdir(parents=True)
+    command = [
+        str(node), str(entry), "--user-data-dir", str(state), "--extensions-dir", str(folder), "--config", str(state / "config.yaml"),
+        "--install-extension", str(scenes.vsix(root)),
+    ]
     job = Job(
         name="extension: install",
-        part=PART,
-        command=[
-            str(node), str(entry), "--user-data-dir", str(state), "--extensions-dir", str(folder), "--config", str(state / "config.yaml"),
-            "--install-extension", str(scenes.vsix(root)),
-        ],
-        judge=judge_step,
+        part="setting up",
+        command=command,
+        judge=judge_status,
+        alone=shlex.join(command),
         expected=7_900,
         after=after | {"package"},
     )
@@ -79,9 +84,10 @@ def modules(folder: Path, pool: Pool) -> None:
         return
     job = Job(
         name="extension: modules",
-        part=PART,
+        part="setting up",
         command=["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"],
-        judge=judge_step,
+        judge=judge_status,
+        alone="(cd editors/vscode && npm ci)",
         limit=600,
         expected=9_000,
         cwd=folder,
@@ -90,20 +96,13 @@ def modules(folder: Path, pool: Pool) -> None:
     pool.add(job)
 
 
-def judge_step(job: Job, status: int | None, text: str) -> list[Result]:
-    passed = status == 0
-    ended = f"it was stopped after {job.limit:.0f} s" if status is None else f"it ended with status {status}"
-    reason = "" if passed else "\n".join([ended, *text.splitlines()[-14:]])
-    return [Result(job.name, passed, reason, alone=f"(cd editors/vscode && {' '.join(job.command)})")]
-
-
 def judge_tap(job: Job, status: int | None, text: str) -> list[Result]:
     """Node's test runner: a line for each test, with sums at the end."""
-    result = judge_step(job, status, text)[0]
+    result = judge_status(job, status, text)[0]
     counts = [int(found.group(1)) if (found := re.search(rf"^# {word} (\d+)", text, re.M)) else 0 for word in ("pass", "fail")]
     result.checks = (counts[0], counts[1])
     if not result.passed:
         lines = text.splitlines()
         first = next((at for at, line in enumerate(lines) if re.match(r"\s*not ok ", line)), max(0, len(lines) - 15))
         result.reason = "\n".join(lines[first:first + 15])
-    return [result]
+    return [without_checks(result)]

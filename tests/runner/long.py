@@ -29,7 +29,8 @@ class Long:
 
 
 def parse(line: str) -> Row | None:
-    cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+    # The reason is any text.
+    cells = [cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|", 3)]
     if len(cells) != 4 or not cells[1].isdigit() or not cells[2].isdigit():
         return None
     return Row(cells[0].strip("`"), float(cells[1]), float(cells[2]))

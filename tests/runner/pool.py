@@ -8,14 +8,17 @@ import signal
 import subprocess
 import threading
 import time
+import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable
 
 # The variable by which all that a job has started is found again.
 MARK = "COUNTERSIGN_TEST_JOB"
-# From SIGTERM, with which a scene puts away what it has started, to SIGKILL.
+# Seconds from SIGTERM, with which a scene puts away what it has started, to SIGKILL; and as many until what is left is given up.
 GRACE = 10
+# Seconds within which what a job has started ends with it.
+LEAVE = 2
 
 
 @dataclass(eq=False)
@@ -30,7 +33,7 @@ class Result:
     alone: str = ""
     # Single checks that passed and failed in it, where it makes several.
     checks: tuple[int, int] | None = None
-    # False for one that a process ended before; it counts as not yet tried.
+    # False if its process ended before this test ran.
     tried: bool = True
     ignored: bool = False
     seconds: float = 0.0
@@ -50,6 +53,8 @@ class Job:
     command: list[str]
     # From how the process ended (None: at its time limit) and what it printed.
     judge: Callable[["Job", int | None, str], list[Result]]
+    # How a person runs it by itself, where its results do not say so.
+    alone: str = ""
     # Seconds after which it is ended. None: only the limit of the whole run ends it.
     limit: float | None = 60
     # Seconds that it is expected to take.
@@ -63,15 +68,21 @@ class Job:
     prints: str = "failures"
     # Called with each line while it runs.
     on_line: Callable[[str], None] | None = None
-    # Where its results have been judged: what to do further, such as to start others.
+    # Called after its results are judged, for instance to start others.
     on_end: Callable[[list[Result]], None] | None = None
     # Of one that makes many: the job that makes one of them by itself.
     single: Callable[[Result], "Job"] | None = None
+    # Whether what it starts may go on after it, as a build's or a package's own services do.
+    leaves: bool = False
     attempt: int = 1
     # In the environment of all that it starts.
     mark: str = ""
     started: float = 0.0
     ended: float = 0.0
+    # Why it was ended, where it was not left to its end.
+    stopped: str = ""
+    # The programs that were still running after it and had to be ended.
+    left: list[str] = field(default_factory=list)
 
 
 class Pool:
@@ -80,12 +91,14 @@ class Pool:
     def __init__(self, logs: Path, slots: int, deadline: float, say: Callable[[str], None]):
         self.logs, self.slots, self.deadline, self.say = logs, slots, deadline, say
         self.waiting: list[Job] = []
-        self.running: dict[str, tuple[Job, subprocess.Popen]] = {}
+        self.running: dict[Job, subprocess.Popen] = {}
         self.finished: list[tuple[Job, list[Result]]] = []
         # Never started: the job, and why.
         self.not_run: list[tuple[Job, str]] = []
         self.reached: set[str] = set()
         self.missed: dict[str, str] = {}
+        # What went wrong in the runner itself.
+        self.broken: list[str] = []
         self.events: queue.Queue = queue.Queue()
         self.stopping = ""
         self.started = 0
@@ -108,7 +121,7 @@ class Pool:
         self.events.put(("call", action, ""))
 
     def stop(self, why: str) -> None:
-        """Ends all that runs and starts nothing more."""
+        """Ends all that runs and starts nothing more. From any thread, and from a signal's handler."""
         self.stopping = self.stopping or why
 
     def run(self) -> None:
@@ -132,7 +145,7 @@ class Pool:
             self.not_run.append((job, self.missed[missing]))
         ready = [job for job in self.waiting if job.after <= self.reached]
         for job in sorted(ready, key=lambda job: -job.expected):
-            used = sum(running.slots for running, _ in self.running.values())
+            used = sum(running.slots for running in self.running)
             # In order: what needs two slots must not wait until all that needs one is done.
             if self.running and used + job.slots > self.slots:
                 return
@@ -146,9 +159,9 @@ class Pool:
         self.started += 1
         job.mark = f"{os.getpid()}-{self.started}"
         env = os.environ | job.env | {MARK: job.mark}
-        with log.open("wb") as out:
-            piped = job.on_line is not None
-            try:
+        piped = job.on_line is not None
+        try:
+            with log.open("wb") as out:
                 process = subprocess.Popen(
                     job.command,
                     cwd=job.cwd,
@@ -159,27 +172,33 @@ class Pool:
                     # Its own group, so that all of it ends with it.
                     start_new_session=True,
                 )
-            except OSError as error:
-                out.write(f"{job.command[0]}: {error}\n".encode())
-                self._finish(job, 127)
-                return
-        self.running[job.name] = (job, process)
+        except OSError as error:
+            log.write_text(f"{job.command[0]}: {error}\n")
+            self._finish(job, 127)
+            return
+        self.running[job] = process
         threading.Thread(target=self._watch, args=(job, process), daemon=True).start()
 
     def _watch(self, job: Job, process: subprocess.Popen) -> None:
-        if process.stdout is not None and job.on_line is not None:
-            for line in process.stdout:
+        for line in process.stdout or ():
+            try:
                 job.on_line(line.decode(errors="replace"))
+            except Exception:
+                self.events.put(("broken", traceback.format_exc(), ""))
+        if process.stdout:
+            process.stdout.close()
         status: int | None = None
         try:
             status = process.wait(timeout=job.limit)
         except subprocess.TimeoutExpired:
             end(process, job.mark)
+        if not job.leaves:
+            job.left = end_what_is_left(job.mark)
         self.events.put(("ended", job, status))
 
     def _wait(self) -> None:
         try:
-            kind, what, value = self.events.get(timeout=max(0.1, min(5, self.deadline - time.monotonic())))
+            kind, what, value = self.events.get(timeout=0.5)
         except queue.Empty:
             return
         if kind == "reached":
@@ -187,16 +206,30 @@ class Pool:
         elif kind == "missed":
             self.missed[what] = value
         elif kind == "call":
-            what()
-        else:
-            self.running.pop(what.name, None)
+            self._guard(what)
+        elif kind == "broken":
+            self.broken.append(what)
+        elif self.running.pop(what, None):
             self._finish(what, value)
+
+    def _guard(self, action: Callable, *arguments):
+        """What an action returns; None where it fails, which then is a failure of the run."""
+        try:
+            return action(*arguments)
+        except Exception:
+            self.broken.append(traceback.format_exc())
+            return None
 
     def _finish(self, job: Job, status: int | None) -> None:
         job.ended = time.monotonic()
         text = self.log(job).read_text(errors="replace")
-        results = job.judge(job, status, text)
+        results = self._guard(job.judge, job, status, text)
+        if results is None:
+            results = [Result(job.name, False, "it could not be judged: see below")]
+        if job.stopped and status != 0:
+            results = [Result(job.name, False, f"it was stopped: {job.stopped}", checks=(0, 1))]
         for result in results:
+            result.alone = result.alone or job.alone
             result.log = self.log(job)
             if not result.seconds:
                 result.seconds = (job.ended - job.started) / max(1, len(results))
@@ -206,19 +239,23 @@ class Pool:
             self.say(text.rstrip("\n"))
         for result in results:
             if result.tried and not result.ignored:
-                self.say(f"{'ok  ' if result.passed else 'FAIL'}  {result.name} ({job.ended - job.started:.1f} s)" if len(results) == 1 else
-                         f"{'ok  ' if result.passed else 'FAIL'}  {result.name}")
+                took = f" ({job.ended - job.started:.1f} s)" if len(results) == 1 else ""
+                self.say(f"{'ok  ' if result.passed else 'FAIL'}  {result.name}{took}")
         if job.on_end:
-            job.on_end(results)
+            self._guard(job.on_end, results)
 
     def _end_all(self) -> None:
         self._give_up(self.waiting, self.stopping)
-        for job, process in self.running.values():
+        for job, process in self.running.items():
             # Its watcher sees it end.
-            job.judge = not_finished(self.stopping)
+            job.stopped = self.stopping
             signal_group(process, signal.SIGTERM)
-        for job, process in self.running.values():
+        for job, process in list(self.running.items()):
             end(process, job.mark)
+            if process.returncode is None:
+                # Nobody waits for what cannot be ended.
+                self.running.pop(job)
+                self._finish(job, None)
 
     def _give_up(self, jobs: list[Job], why: str) -> None:
         self.not_run += [(job, why) for job in jobs]
@@ -229,10 +266,6 @@ class Pool:
         return self.logs / (f"{name}.txt" if job.attempt == 1 else f"{name}.{job.attempt}.txt")
 
 
-def not_finished(why: str) -> Callable[[Job, int | None, str], list[Result]]:
-    return lambda job, _status, _text: [Result(job.name, False, f"it was stopped: {why}", checks=(0, 1))]
-
-
 def end(process: subprocess.Popen, mark: str) -> None:
     """Ends a process, its group, and whatever else of it carries the mark."""
     signal_group(process, signal.SIGTERM)
@@ -241,25 +274,53 @@ def end(process: subprocess.Popen, mark: str) -> None:
     except subprocess.TimeoutExpired:
         pass
     signal_group(process, signal.SIGKILL)
+    kill_marked(mark)
+    try:
+        process.wait(timeout=GRACE)
+    except subprocess.TimeoutExpired:
+        # Another user's, or the kernel does not let go of it: the run goes on without.
+        pass
+
+
+def end_what_is_left(mark: str) -> list[str]:
+    """Ends what is still running of a job that has ended, and names those programs."""
+    until = time.monotonic() + LEAVE
+    # Twice: see kill_marked.
+    while (found := marked(mark) or marked(mark)) and time.monotonic() < until:
+        time.sleep(0.05)
+    names = sorted(filter(None, map(program, found)))
+    if found:
+        kill_marked(mark)
+    return names
+
+
+def kill_marked(mark: str) -> None:
     # One that is about to become another program has no environment for a moment, so once more when there seems to be none.
-    quiet = 0
-    while quiet < 2:
+    quiet, until = 0, time.monotonic() + GRACE
+    while quiet < 2 and time.monotonic() < until:
         found = marked(mark)
         quiet = 0 if found else quiet + 1
         for pid in found:
             try:
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
+            except OSError:
                 pass
         time.sleep(0.05)
-    process.wait()
 
 
 def signal_group(process: subprocess.Popen, number: int) -> None:
     try:
         os.killpg(process.pid, number)
-    except ProcessLookupError:
+    except OSError:
         pass
+
+
+def program(pid: int) -> str:
+    """What a process calls itself; empty for one that is gone."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 def marked(mark: str) -> list[int]:

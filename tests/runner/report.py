@@ -25,13 +25,16 @@ class Report:
         second: dict[str, Result] = {}
         for job, results in pool.finished:
             for result in results:
-                if result.tried:
-                    (first if job.attempt == 1 else second)[result.name] = result
+                tries = first if job.attempt == 1 else second
+                # Of two by one name the one that failed.
+                if result.tried and (result.name not in tries or tries[result.name].passed):
+                    tries[result.name] = result
         self.last = first | second
         self.failed = [result for result in self.last.values() if not result.passed]
-        self.flaky = [(first[name], second[name]) for name in second if name in first and second[name].passed]
+        self.failed += [Result("the runner itself", False, reason) for reason in pool.broken]
+        self.flaky = [(first[name], second[name]) for name in second if name in first and second[name].passed and not first[name].passed]
         self.passed_checks = sum(result.counts()[0] for result in self.last.values())
-        self.failed_checks = sum(result.counts()[1] for result in self.last.values())
+        self.failed_checks = sum(result.counts()[1] for result in self.last.values()) + len(pool.broken)
         self.ignored = sum(result.ignored for result in self.last.values())
 
     def good(self) -> bool:
@@ -111,15 +114,18 @@ class Report:
 
     def sum_lines(self) -> list[str]:
         notes = [note for note in (note() for note in self.pool.notes) if note]
+        left = [f"{job.name} ({', '.join(job.left)})" for job, _ in self.pool.finished if job.left]
+        notes += [f"ended with processes left, which were stopped: {len(left)}: {'; '.join(left)}"[:400]] if left else []
         notes += [f"ignored (see #[ignore] for each reason): {self.ignored}"] if self.ignored else []
         notes += [f"flaky: {len(self.flaky)}"] if self.flaky else []
         return [*notes, f"{self.passed_checks} passed, {self.failed_checks} failed"]
 
-    def write_failed(self) -> None:
-        """All failures whole, for who reads more than the end."""
+    def write(self) -> None:
+        """The end, and all failures whole, for who reads more than the end."""
         texts = [f"{result.name}\n{result.reason}\nalone: {result.alone}\nlog: {result.log}\n" for result in self.failed]
         self.pool.logs.parent.mkdir(parents=True, exist_ok=True)
         (self.pool.logs.parent / "failed.txt").write_text("\n".join(texts))
+        (self.pool.logs.parent / "sums.txt").write_text("\n".join([*self.lines(), ""]))
 
 
 def kept_time(page: Path, kind: str) -> float | None:

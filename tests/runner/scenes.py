@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+from editors import needs
 from long import Long
 from pool import Job, Pool, Result
 
@@ -31,7 +32,8 @@ def chosen(root: Path, wanted: list[str]) -> list[tuple[str, str]]:
                 found += [(journey, "start")] if scene in ("", "start") else []
                 continue
             found += [(journey, each) for each in ([scene] if scene else scenes) if each != "start" and plays(folder / each, journey)]
-    return found
+    # Asked for twice, played once.
+    return list(dict.fromkeys(found))
 
 
 def plays(scene: Path, journey: str) -> bool:
@@ -42,7 +44,12 @@ def plays(scene: Path, journey: str) -> bool:
     return journey != "vscode-chat"
 
 
-def add(root: Path, pool: Pool, long: Long, server: Path, scenes: list[tuple[str, str]], after: frozenset[str]) -> None:
+def editor(journey: str) -> str:
+    """The part of the set-up that a journey needs."""
+    return journey.split("-")[0]
+
+
+def add(root: Path, pool: Pool, long: Long, server: Path, scenes: list[tuple[str, str]], is_set_up: bool = False) -> None:
     for journey, scene in scenes:
         name = f"{journey}:{scene}"
         row = long.of(name)
@@ -52,11 +59,12 @@ def add(root: Path, pool: Pool, long: Long, server: Path, scenes: list[tuple[str
             part=PART,
             command=[str(root / "tests/editors/play"), journey, scene],
             judge=judge,
+            alone=f"tests/editors/run {name}  (what it saw: target/editors/{journey}/{scene})",
             limit=row.limit,
             expected=row.expected,
             # A browser and the editor's own server.
             slots=2 if in_vscode else 1,
-            after=after | {"server"} | ({"extension"} if in_vscode else frozenset()),
+            after=frozenset({"server", *(() if is_set_up else [needs(editor(journey))]), *(["extension"] if in_vscode else ())}),
             cwd=root,
             env={"COUNTERSIGN_BIN": str(server), "JOURNEY_VSIX": str(vsix(root)), "JOURNEY_EXTENSIONS": str(installed(root))},
             prints="all",
@@ -82,11 +90,7 @@ def judge(job: Job, status: int | None, text: str) -> list[Result]:
         lines = failures(text) or [f"it ended with status {status}", *text.splitlines()[-12:]]
     good = status == 0 and failed == 0 and passed > 0
     reason = "" if good else "\n".join(lines)
-    return [Result(job.name, good, reason, alone=alone(job), checks=(passed, failed))]
-
-
-def alone(job: Job) -> str:
-    return f"tests/editors/run {job.name}  (what it saw: target/editors/{job.name.replace(':', '/')})"
+    return [Result(job.name, good, reason, checks=(passed, failed))]
 
 
 def failures(text: str) -> list[str]:
@@ -98,5 +102,3 @@ def failures(text: str) -> list[str]:
         if taking:
             lines.append(line[:400])
     return lines[:15]
-
-

