@@ -20,5 +20,6 @@ mod servers;
 mod session;
 mod sessions;
 mod update;
+mod way;
 
 pub use serve::{Setup, run};

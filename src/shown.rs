@@ -184,11 +184,13 @@ pub fn value(value: &serde_json::Value) -> serde_json::Value {
     }
 }
 
-/// JSON writes control characters as escapes by itself.
+/// Whoever reads the JSON has the characters themselves again, so the escapes of JSON hide nothing; a client may print them to
+/// a terminal.
 fn in_json(text: &str) -> String {
-    let parts = text.split_inclusive(|c: char| c.is_ascii_control());
+    let stays = |c: char| c == '\n' || c == '\t';
+    let parts = text.split_inclusive(stays);
     let shown = parts.map(|part| match part.chars().next_back() {
-        Some(last) if last.is_ascii_control() => {
+        Some(last) if stays(last) => {
             let rest = &part[..part.len() - 1];
             whole(Visible::word(), rest) + &part[part.len() - 1..]
         }

@@ -5,6 +5,7 @@
 
 use super::peer::Peer;
 use super::sessions::apart;
+use super::way::Way;
 use crate::agent::editor::{ApplyReply, Editor, EditorChange, EditorStep, Unsaved};
 use crate::ids::ThreadId;
 use crate::patch::hunk::{apply_hunks, hunks};
@@ -22,6 +23,8 @@ use std::time::Duration;
 const READ_LIMIT: Duration = Duration::from_secs(5);
 /// How long it may take to write one.
 const WRITE_LIMIT: Duration = Duration::from_secs(30);
+/// How often it is asked again where something on the way to a file changes meanwhile.
+const READS: usize = 3;
 /// Files that are remembered.
 const MOST_KNOWN: usize = 64;
 
@@ -128,18 +131,40 @@ impl Files {
 
     /// What the client says now that a file holds.
     async fn read(&self, path: &Path, session: &ThreadId) -> Result<String, String> {
+        for _ in 1..READS {
+            if let Some(answer) = self.read_once(path, session).await? {
+                return Ok(answer);
+            }
+        }
+        let last = self.read_once(path, session).await?;
+        last.ok_or_else(|| "the file, or a folder on the way to it, was changed while the client read it".to_owned())
+    }
+
+    /// The same; nothing where something on the way was changed meanwhile, so that it may be another file's text.
+    async fn read_once(&self, path: &Path, session: &ThreadId) -> Result<Option<String>, String> {
+        let before = self.steady(path).await?;
         let asked = self
             .0
             .peer
             .request("fs/read_text_file", json!({"sessionId": session, "path": path}));
-        match tokio::time::timeout(READ_LIMIT, asked).await {
+        let text = match tokio::time::timeout(READ_LIMIT, asked).await {
             Ok(Ok(answer)) => match answer["content"].as_str() {
-                Some(text) => Ok(text.to_owned()),
-                None => Err("its answer to fs/read_text_file has no content".to_owned()),
+                Some(text) => text.to_owned(),
+                None => return Err("its answer to fs/read_text_file has no content".to_owned()),
             },
-            Ok(Err(reason)) => Err(reason),
-            Err(_) => Err("it did not read the buffer in time".to_owned()),
+            Ok(Err(reason)) => return Err(reason),
+            Err(_) => return Err("it did not read the buffer in time".to_owned()),
+        };
+        match Way::now(path, self.0.workspace.root_of(path)).await {
+            Some(after) if after == before => Ok(Some(text)),
+            _ => Ok(None),
         }
+    }
+
+    /// The way to a file that the client is to open, once nothing is exchanged on it.
+    async fn steady(&self, path: &Path) -> Result<Way, String> {
+        let way = Way::steady(path, self.0.workspace.root_of(path)).await;
+        way.ok_or_else(|| "a folder on the way to it goes on changing, so that it could be another file".to_owned())
     }
 
     /// What the client says that a file holds in a session.
@@ -187,12 +212,21 @@ impl Files {
     }
 
     async fn write(&self, session: &ThreadId, path: PathBuf, text: String) -> Result<(), String> {
+        let before = self.steady(&path).await?;
         let params = json!({"sessionId": session, "path": path, "content": text});
         let written = self.0.peer.request("fs/write_text_file", params);
         match tokio::time::timeout(WRITE_LIMIT, written).await {
             Ok(Ok(_)) => {}
             Ok(Err(reason)) => return Err(reason),
             Err(_) => return Err("it did not answer in time".to_owned()),
+        }
+        let after = Way::now(&path, self.0.workspace.root_of(&path)).await;
+        if !after.is_some_and(|after| after.has_folders_of(&before)) {
+            tracing::error!(path = %path.display(), "a folder on the way to a file was exchanged while the client wrote it");
+            return Err(
+                "a folder on the way to it was exchanged while the client wrote it, so that another file may have been written: look at it"
+                    .to_owned(),
+            );
         }
         // A claim: what is there now is asked for.
         self.look_at(path, session).await;

@@ -239,6 +239,7 @@ impl<'a> Run<'a> {
             // What the person's own policy sets is theirs.
             let set = &turn.config.environment.set;
             exec::program::drop_open_code_paths(&mut env, |name| set.contains_key(name));
+            exec::program::share_no_caches(&mut env);
         }
         let places = (confined != Confined::Outside).then(|| confinement.writable_roots().to_vec());
         let wrote = exec::Wrote::default();

@@ -15,7 +15,7 @@ use super::scratch;
 use super::turn::Turn;
 use crate::config::Config;
 use crate::config::permissions::{Access, Profile, Subject, is_built_in};
-use crate::exec::profile::{Place, half_written, private_folder, secrets};
+use crate::exec::profile::{Place, half_written, private_folder, secrets, secrets_of_the_system};
 use crate::exec::{Closed, Confinement, decide, rules};
 use crate::protocol::item::Confined;
 use crate::protocol::permission::{Permission, PermissionProfile, PermissionProfilesResult};
@@ -217,6 +217,7 @@ fn kept_from_all(desk: &Desk, config: &Config, profile: &Profile, place: &Place)
     let work = place.runtime_roots.iter().chain([&place.cwd]);
     let work: Vec<PathBuf> = work.filter_map(|path| fs::canonicalize(path).ok()).collect();
     let mut closed = secrets(place.home.as_deref(), &desk.home, &desk.env);
+    closed.extend(secrets_of_the_system(&desk.env));
     closed.retain(|place| {
         own.contains(place) || !named.contains(place) && !work.iter().any(|folder| folder.starts_with(place))
     });

@@ -4,7 +4,7 @@ use crate::config::{self, Config, Sources as ConfigSources};
 use crate::exec::Confinement;
 use crate::exec::command::{self, Judgement, shell_text};
 use crate::exec::decide::{Case, Escalation, Kept, Scene, SessionGrants, Verdict, decide};
-use crate::exec::profile::{Place, secrets};
+use crate::exec::profile::{Place, secrets, secrets_of_the_system};
 use crate::exec::rules::{self, Rule, Rules, Sources};
 use crate::protocol::config::ConfigWarning;
 use crate::protocol::item::Confined;
@@ -187,7 +187,11 @@ fn kept(cwd: &Path, env: &BTreeMap<String, String>, config: Option<&Config>) -> 
         None => reading,
     };
     let keys = match crate::cli::home() {
-        Some(own) if config.is_none_or(|config| config.unreadable_defaults) => secrets(person.as_deref(), &own, env),
+        Some(own) if config.is_none_or(|config| config.unreadable_defaults) => {
+            let mut keys = secrets(person.as_deref(), &own, env);
+            keys.extend(secrets_of_the_system(env));
+            keys
+        }
         _ => Vec::new(),
     };
     let (protected, unprotected) = match config {

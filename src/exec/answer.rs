@@ -42,6 +42,7 @@ pub(super) fn own_program<'a>(
     // What it starts itself is found as it is, and what it loads comes from no other place.
     its.insert("PATH".to_owned(), program::search_path(env));
     program::drop_open_code_paths(&mut its, |_| false);
+    program::share_no_caches(&mut its);
     // Nobody is asked before it starts, and what it runs may have been written by a command a moment ago.
     let mut line = vec![found.to_string_lossy().into_owned()];
     line.extend_from_slice(arguments);

@@ -20,6 +20,10 @@ const TERMINAL: [(&str, &str); 5] = [
     ("GH_PAGER", "cat"),
 ];
 
+/// That what is installed shares no file with a cache of the person's, by a second name (a hard link) through which a change of
+/// the one is a change of the other; and that no code is kept in the folder for temporary files, where it is closed.
+const APART: [(&str, &str); 2] = [("UV_LINK_MODE", "copy"), ("DISABLE_V8_COMPILE_CACHE", "1")];
+
 /// That there is no network.
 const CUT: [(&str, &str); 2] = [
     ("COUNTERSIGN_SANDBOX_NETWORK_DISABLED", "1"),
@@ -64,6 +68,11 @@ pub fn environment(
     }
     if !only_named {
         trust_no_bare_repository(&mut variables);
+        for (name, value) in APART {
+            variables
+                .entry((*name).to_owned())
+                .or_insert_with(|| (*value).to_owned());
+        }
     }
     if !thread_id.is_empty() {
         variables.insert("COUNTERSIGN_THREAD_ID".to_owned(), thread_id.to_owned());
@@ -238,7 +247,7 @@ mod tests {
     /// The names that are left, markers aside.
     fn names(policy: &EnvironmentPolicy) -> Vec<String> {
         let marker = |name: &str| {
-            TERMINAL.iter().any(|(marker, _)| *marker == name)
+            TERMINAL.iter().chain(&APART).any(|(marker, _)| *marker == name)
                 || name == "COUNTERSIGN_THREAD_ID"
                 || name.starts_with("GIT_CONFIG_")
         };

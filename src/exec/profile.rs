@@ -5,7 +5,7 @@ mod globs;
 mod secrets;
 
 pub(super) use globs::{Compiled, Pattern};
-pub use secrets::{PRIVATE, half_written, private_folder, secrets};
+pub use secrets::{PRIVATE, half_written, private_folder, secrets, secrets_of_the_system};
 
 use super::confinement::{Confinement, Walls, resolve};
 use super::program;

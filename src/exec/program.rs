@@ -16,7 +16,7 @@ mod planted;
 mod script;
 
 pub use crate::owners::changed_by_others;
-pub use code_paths::{drop_open_code_paths, names_code};
+pub use code_paths::{drop_open_code_paths, names_code, share_no_caches};
 pub use neutral::{neutral_folder, relative_argument};
 pub(in crate::exec) use planted::steering;
 pub use planted::{Standing, planted};

@@ -182,6 +182,7 @@ impl Launch {
         for (variable, folder) in caches::moved(&its, env, home) {
             its.insert(variable.to_owned(), folder);
         }
+        exec::program::share_no_caches(&mut its);
         let mut argv = vec![found.to_string_lossy().into_owned()];
         argv.extend(args.iter().cloned());
         if !its.contains_key(caches::OF_PYTHON)

@@ -361,7 +361,9 @@ impl Presenter {
                     self.log(Severity::Info, &line);
                 }
                 if let Some(answer) = completed.last_agent_message.filter(|answer| !answer.trim().is_empty()) {
-                    self.message(Severity::Info, &words::cut(&answer, 1500));
+                    // Any line of it could look like one of the server's own.
+                    let answer = words::cut(&answer, 1500).replace('\n', "\n  ");
+                    self.message(Severity::Info, &format!("Agent: {answer}"));
                 }
             }
             _ => {}

@@ -248,6 +248,7 @@ fn judged(rules: Rules) -> Vec<Judged> {
         }
     }
     calls.when_equal(libc::SYS_prlimit64 as u32, &own_limits());
+    calls.when_equal(libc::SYS_fcntl as u32, &leases());
     calls.when_equal(libc::SYS_ioctl as u32, &requests(rules));
     let tcp = rules.ask && (rules.own_network || rules.brokered);
     calls.when_equal(libc::SYS_socket as u32, &sockets(rules.network, tcp));
@@ -412,6 +413,16 @@ fn own_limits() -> [sock_filter; 4] {
         instruction(JUMP_EQUAL, 0, 1, 0),
         give(ALLOW),
         give(errno(libc::EPERM)),
+    ]
+}
+
+/// A lease on a file that can only be read makes everybody wait who opens it for writing.
+fn leases() -> [sock_filter; 4] {
+    [
+        argument(1),
+        instruction(JUMP_EQUAL, 0, 1, libc::F_SETLEASE as u32),
+        give(errno(libc::EPERM)),
+        give(ALLOW),
     ]
 }
 
@@ -633,6 +644,15 @@ mod tests {
             (off, libc::SYS_unshare, args(0x80, 0, 0), refused),
             (off, libc::SYS_prlimit64, args(0, 7, 0), ALLOW),
             (off, libc::SYS_prlimit64, args(1, 7, 0), refused),
+            (off, libc::SYS_fcntl, args(3, libc::F_SETLEASE, libc::F_RDLCK), refused),
+            (
+                on,
+                libc::SYS_fcntl,
+                [3, high | libc::F_SETLEASE as u64, 0, 0, 0, 0],
+                refused,
+            ),
+            (off, libc::SYS_fcntl, args(3, libc::F_GETLEASE, 0), ALLOW),
+            (off, libc::SYS_fcntl, args(3, libc::F_SETLK, 0), ALLOW),
             (off, libc::SYS_clone3, [0; 6], absent),
             (off, libc::SYS_memfd_secret, [0; 6], absent),
             (on, libc::SYS_vmsplice, [0; 6], absent),

@@ -19,10 +19,31 @@ const CLOSED: &[&str] = &[
     ".cargo/credentials",
     ".cargo/credentials.toml",
     ".claude/.credentials.json",
+    ".aws/login/cache",
     // What other agents were told, and answered.
+    ".claude/debug",
+    ".claude/file-history",
     ".claude/history.jsonl",
+    ".claude/paste-cache",
+    ".claude/plans",
     ".claude/projects",
+    ".claude/shell-snapshots",
+    ".claude/todos",
     ".claude.json",
+    ".aider.chat.history.md",
+    ".aider.input.history",
+    ".cline/data",
+    ".codeium",
+    ".config/goose/secrets.yaml",
+    ".config/io.datasette.llm",
+    ".config/zed/conversations",
+    ".copilot",
+    ".kiro/sessions",
+    ".local/share/amazon-q",
+    ".local/share/kiro-cli",
+    ".roo/data",
+    "Library/Application Support/amazon-q",
+    "Library/Application Support/io.datasette.llm",
     ".codex/archived_sessions",
     ".codex/auth.json",
     ".codex/history.jsonl",
@@ -153,8 +174,50 @@ const CLOSED: &[&str] = &[
     ".electrum",
     ".ethereum/keystore",
     ".foundry/keystores",
-    // What was typed, secrets among it, and said to others.
+    // Certificates with their keys.
+    ".docker/contexts/tls",
+    ".docker/machine/certs",
+    ".globus",
+    ".local/share/mkcert",
+    ".minikube/ca.key",
+    ".minikube/certs",
+    ".minikube/profiles",
+    ".pki",
+    ".step/secrets",
+    // Passwords that programs keep.
+    ".config/1Password",
+    ".config/Bitwarden",
+    ".config/KeePass",
+    ".config/filezilla",
+    ".config/hexchat",
+    ".config/irssi",
+    ".config/keepassxc",
+    ".config/remmina",
+    ".config/weechat",
+    ".filezilla",
+    ".irssi",
+    ".local/share/remmina",
+    ".subversion/auth",
+    ".weechat",
+    "Library/Application Support/1Password",
+    "Library/Application Support/Bitwarden",
+    "Library/Group Containers/2BUA8C4S2C.com.1password",
+    // What was typed, secrets among it, and said to others; more are found by their names.
     ".bash_history",
+    ".lesshst",
+    ".local/share/atuin",
+    ".local/share/nvim/shada",
+    ".local/share/powershell/PSReadLine",
+    ".local/share/xonsh",
+    ".local/state/less",
+    ".local/state/nvim/shada",
+    ".local/state/python_history",
+    ".config/fish/fish_history",
+    ".config/nushell/history.sqlite3",
+    ".config/nushell/history.txt",
+    ".mongodb/mongosh",
+    ".viminfo",
+    ".zsh_sessions",
     ".local/share/fish/fish_history",
     ".local/state/bash/history",
     ".mysql_history",
@@ -218,6 +281,36 @@ const CLOSED: &[&str] = &[
     "Library/Thunderbird",
 ];
 
+/// Folders of editors that are made like VS Code: their settings are open, what they and their extensions keep of a person is not.
+const EDITORS: &[&str] = &[
+    ".config/Antigravity",
+    ".config/Code",
+    ".config/Code - Insiders",
+    ".config/Kiro",
+    ".config/Trae",
+    ".config/VSCodium",
+    ".config/Windsurf",
+    ".vscode-server/data",
+    ".vscode-server-insiders/data",
+    ".local/share/code-server",
+    "Library/Application Support/Antigravity",
+    "Library/Application Support/Code",
+    "Library/Application Support/Code - Insiders",
+    "Library/Application Support/Kiro",
+    "Library/Application Support/VSCodium",
+    "Library/Application Support/Windsurf",
+];
+const IN_EDITORS: &[&str] = &[
+    "Cookies",
+    "Local Storage",
+    "Network",
+    "Session Storage",
+    "User/History",
+    "User/globalStorage",
+    "User/workspaceStorage",
+    "logs",
+];
+
 /// Folders below the home folder that a variable moves, with all that is closed in them.
 const MOVED_FOLDERS: &[(&str, &str)] = &[
     (".cache", "XDG_CACHE_HOME"),
@@ -228,6 +321,8 @@ const MOVED_FOLDERS: &[(&str, &str)] = &[
 
 /// Closed while one of these words stands in them.
 const CLOSED_WITH: &[(&str, &[&str])] = &[
+    (".aws/config", &["aws_secret_access_key", "aws_session_token"]),
+    (".claude/settings.json", &["_TOKEN", "_KEY", "_SECRET"]),
     (".npmrc", TOKENS),
     (".yarnrc.yml", TOKENS),
     (".config/pip/pip.conf", &["://"]),
@@ -271,6 +366,7 @@ const MOVED: &[(&str, &[&str])] = &[
     ("HF_HOME", &["stored_tokens", "token"]),
     ("HF_TOKEN_PATH", &[""]),
     ("HISTFILE", &[""]),
+    ("KRB5_KTNAME", &[""]),
     ("KAGGLE_CONFIG_DIR", &["kaggle.json"]),
     ("KUBECONFIG", &[""]),
     ("NETRC", &[""]),
@@ -313,11 +409,20 @@ pub fn secrets(home: Option<&Path>, own: &Path, env: &BTreeMap<String, String>) 
     }
     if let Some(home) = home {
         named.extend(CLOSED.iter().flat_map(|name| places(home, name, env)));
+        for editor in EDITORS {
+            let folders: Vec<PathBuf> = places(home, editor, env).collect();
+            named.extend(
+                folders
+                    .iter()
+                    .flat_map(|folder| IN_EDITORS.iter().map(|name| folder.join(name))),
+            );
+        }
         for (name, words) in CLOSED_WITH {
             let with = places(home, name, env);
             named.extend(with.filter(|path| holds_one_of(path, words)));
         }
         named.extend(ssh_keys(&home.join(".ssh")));
+        named.extend(typed(home));
     }
     let mut found: Vec<PathBuf> = Vec::new();
     for path in named {
@@ -401,6 +506,63 @@ fn ssh_keys(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Ends of the names of hidden files, right in the home folder, in which programs keep what was typed into them.
+const TYPED: &[&str] = &["_history", "_hist", "history", "hist", "-history"];
+
+fn typed(home: &Path) -> Vec<PathBuf> {
+    let is_one = |name: &str| {
+        name.starts_with('.') && TYPED.iter().any(|end| name.to_lowercase().ends_with(end)) || name.ends_with(".kdbx")
+    };
+    let entries = fs::read_dir(home).into_iter().flatten().flatten();
+    let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_one));
+    named.map(|entry| entry.path()).collect()
+}
+
+/// Files of the system that hold keys and passwords, and folders of them.
+const OF_THE_SYSTEM: &[&str] = &[
+    "/etc/gshadow",
+    "/etc/krb5.keytab",
+    "/etc/shadow",
+    "/etc/ssl/private",
+    "/run/secrets",
+    "/var/run/secrets",
+];
+
+/// What of the system, and of the person's session outside the home folder, holds keys and can be read.
+pub fn secrets_of_the_system(env: &BTreeMap<String, String>) -> Vec<PathBuf> {
+    let mut named: Vec<PathBuf> = OF_THE_SYSTEM.iter().map(PathBuf::from).collect();
+    if let Some(run) = env
+        .get("XDG_RUNTIME_DIR")
+        .map(Path::new)
+        .filter(|path| path.is_absolute())
+    {
+        named.push(run.join("containers/auth.json"));
+    }
+    let by_variable = env.get("KRB5CCNAME").and_then(|name| match name.split_once(':') {
+        Some(("FILE" | "DIR", path)) => Some(path),
+        Some(_) => None,
+        None => Some(name.as_str()),
+    });
+    named.extend(by_variable.map(PathBuf::from).filter(|path| path.is_absolute()));
+    let tickets = fs::read_dir("/tmp").into_iter().flatten().flatten();
+    let tickets = tickets.filter(|entry| {
+        entry
+            .file_name()
+            .to_str()
+            .is_some_and(|name| name.starts_with("krb5cc"))
+    });
+    named.extend(tickets.map(|entry| entry.path()));
+    let can_be_read = |path: &PathBuf| match path.is_dir() {
+        true => fs::read_dir(path).is_ok(),
+        false => fs::File::open(path).is_ok(),
+    };
+    let real = named.iter().filter_map(|path| fs::canonicalize(path).ok());
+    let mut found: Vec<PathBuf> = real.filter(can_be_read).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
 fn holds_one_of(path: &Path, words: &[&str]) -> bool {
     if !fs::metadata(path).is_ok_and(|found| found.is_file()) {
         return false;
@@ -449,6 +611,12 @@ mod tests {
                 }
             }
         }
+        for name in EDITORS
+            .iter()
+            .flat_map(|editor| IN_EDITORS.iter().map(move |name| format!("{editor}/{name}")))
+        {
+            assert!(closes(&name, Path::new(&name), "k", None), "{name}");
+        }
         for (name, words) in CLOSED_WITH {
             assert!(!closes(name, Path::new(name), "repository = here\n", None), "{name}");
             for word in *words {
@@ -478,6 +646,10 @@ mod tests {
             ".zshrc",
             ".kube/kuberc",
             ".pulumi/plugins/x",
+            ".claude/skills/x/SKILL.md",
+            ".config/Code/User/settings.json",
+            ".docker/contexts/meta/x",
+            ".subversion/config",
         ] {
             assert!(!closes(name, Path::new(name), "x", None), "{name}");
         }

@@ -93,6 +93,22 @@ pub fn drop_open_code_paths(env: &mut BTreeMap<String, String>, is_kept: impl Fn
     keep_git_settings(env, is_kept);
 }
 
+/// Programs keep what they have made of code in the folder for temporary files, by names that anybody can guess, and run it from
+/// there the next time. Commands write that folder too.
+const NO_SHARED_CACHES: &[(&str, &str)] = &[
+    ("DISABLE_V8_COMPILE_CACHE", "1"),
+    ("JITI_FS_CACHE", "false"),
+    ("NODE_DISABLE_COMPILE_CACHE", "1"),
+    ("TSX_DISABLE_CACHE", "1"),
+];
+
+/// Has programs that run outside of the sandbox take nothing from such a cache. What is set stays.
+pub fn share_no_caches(env: &mut BTreeMap<String, String>) {
+    for (name, value) in NO_SHARED_CACHES {
+        env.entry((*name).to_owned()).or_insert_with(|| (*value).to_owned());
+    }
+}
+
 /// What becomes of a variable, if it does not stay as it is: an empty one goes.
 fn changed(name: &str, value: &str, places: &Places) -> Option<String> {
     if STAYING.contains(&name) {

@@ -2,6 +2,7 @@
 
 mod commands;
 mod folders;
+mod naming;
 mod net;
 mod runners;
 mod text;
@@ -26,7 +27,7 @@ const MOST_WORDS: usize = 2_000;
 #[rustfmt::skip]
 const LOADING: &[&str] = &[
     "import", "require", "include", "load", "exec", "eval", "system", "spawn", "popen", "compile", "source", "dofile",
-    "run(", "run_", "call(", "fork", "qx", "use ", "do '", "do \"", "do(", "`",
+    "run(", "run_", "call(", "fork", "qx", "use ", "do '", "do \"", "do'", "do\"", "do(", "dlopen", "`",
 ];
 
 /// Where a command would run.
@@ -182,7 +183,10 @@ impl Looking<'_> {
                     .then(|| self.folder(program))
                     .flatten()
             };
-            let found = found.or_else(of_folder).or_else(|| self.named_by_option(command));
+            let found = found
+                .or_else(of_folder)
+                .or_else(|| self.named_by_option(command))
+                .or_else(|| self.given_as_code(command));
             if found.is_some() {
                 return found;
             }
@@ -190,7 +194,8 @@ impl Looking<'_> {
         if written.is_guess {
             return None;
         }
-        self.named_by_any_word(words)
+        self.started_by_any_word(words)
+            .or_else(|| self.named_by_any_word(words))
     }
 
     /// A variable by which a program loads code.
@@ -376,15 +381,25 @@ impl Looking<'_> {
     /// The first file that can be changed among the words of a command line or a setting; of an option's value also a folder.
     fn among(&self, option: &str, line: &str) -> Found {
         let counts = |path: &PathBuf| path.is_file() || option.starts_with('-');
-        let words = line.split(|c: char| c.is_whitespace() || "=,;|&!'\"()".contains(c));
+        let words = line.split(|c: char| c.is_whitespace() || "=,;|&!'\"()<>{}\\".contains(c));
         let mut words = words.filter(|word| !word.is_empty() && *word != "-");
-        words.find_map(|word| {
+        let named = words.find_map(|word| {
             let is_missing = |word: &&str| word.starts_with("./") || word.starts_with("../");
             let missing = || Some(word).filter(is_missing).and_then(|word| self.missing(word));
             let fitting = || self.fitting(word, |_| true);
             let path = self.file(word).filter(counts).or_else(fitting).or_else(missing)?;
             Some((word.to_owned(), path))
-        })
+        });
+        // What a shell puts in only the run can tell.
+        let known = ["${HOME}", "$HOME", "${PWD}", "$PWD"];
+        let rest = known.iter().fold(line.to_owned(), |line, name| line.replace(name, ""));
+        let is_unread = option.starts_with('-') && rest.contains(['$', '`']);
+        let unread = || {
+            is_unread
+                .then(|| self.named_anywhere().or_else(|| self.folder(line)))
+                .flatten()
+        };
+        named.or_else(unread)
     }
 }
 
@@ -595,6 +610,7 @@ mod tests {
             };
             planted(&command, &parts, standing).map(|(_, path)| path)
         };
+        let mut wrong = Vec::new();
         for (text, expected) in [
             // In another folder.
             ("cd sub && bash t2.sh", Some("ws/sub/t2.sh")),
@@ -674,6 +690,11 @@ mod tests {
             ("make test", None),
             ("/lib64/ld-linux-x86-64.so.2 ./x.bin", Some("ws/x.bin")),
             ("docker compose up", Some("ws")),
+            ("docker compose -p x run web sh", Some("ws")),
+            ("docker-compose up -d", Some("ws")),
+            ("docker compose exec web ls", None),
+            ("docker compose logs -f web", None),
+            ("docker-compose ps", None),
             ("docker ps", None),
             // By text, or a name, that only the run can tell.
             ("eval \"$(cat a.txt)\"", Some("ws/a.txt")),
@@ -753,7 +774,68 @@ mod tests {
             ("npm --prefix sub publish", Some("ws/sub")),
             ("terraform -chdir=sub apply", Some("ws/sub")),
             ("mysql --defaults-file=a.txt", Some("ws/a.txt")),
+            // Whatever the program is, by the name of the option.
+            ("mytool --config a.txt go", Some("ws/a.txt")),
+            ("mytool go --plugin-dir=sub", Some("ws/sub")),
+            ("mytool --preload=none,x.bin", Some("ws/x.bin")),
+            ("mytool --set-module name:./x.bin", Some("ws/./x.bin")),
+            ("java -javaagent:x.bin -version", Some("ws/x.bin")),
+            ("rg --pre ./a.txt x", Some("ws/./a.txt")),
+            ("gh auth status --configDir BASE/ws", Some("ws")),
+            ("timeout 5 mytool --rcfile a.txt", Some("ws/a.txt")),
+            ("mytool --config BASE/own/x.py", None),
+            ("mytool --description a.txt", None),
+            ("mytool --file a.txt --output sub", None),
+            ("mytool --config none", None),
+            ("mytool -- --config a.txt", None),
+            ("git push --force-with-lease --config", None),
+            // By shell text in a value.
+            ("git push --receive-pack='sh -s<a.txt' . main", Some("ws/a.txt")),
+            ("git fetch --upload-pack='sh -s<a.txt' .", Some("ws/a.txt")),
+            ("git fetch --upload-pack='cat${IFS}a.txt' .", Some("ws/a.txt")),
+            ("git fetch --upload-pack='$X' .", Some("ws")),
+            ("git archive --remote=. --exec='{ sh;}<a.txt'", Some("ws/a.txt")),
+            ("git grep -O'sh a.txt' hi", Some("ws/a.txt")),
+            ("tar --to-command='sh<a.txt' -xf x.tar", Some("ws/a.txt")),
+            ("split --filter='sh a.txt' x", Some("ws/a.txt")),
+            ("rsync -e 'sh -c sh<a.txt' h:x .", Some("ws/a.txt")),
+            ("gcc -Wl,-plugin,./a.txt x.c", Some("ws/./a.txt")),
+            ("gcc -Xlinker ./a.txt x.c", Some("ws/./a.txt")),
+            ("gcc @a.txt x.c", Some("ws/a.txt")),
+            // By an order in a language of the program's own.
+            ("sqlite3 x.db '.read a.txt'", Some("ws/a.txt")),
+            ("vim -es '+!sh<a.txt' +q", Some("ws/a.txt")),
+            ("awk 'BEGIN{system(\"sh a.txt\")}'", Some("ws/a.txt")),
+            ("gdb -batch -ex 'source a.txt'", Some("ws/a.txt")),
+            ("psql -c '\\i a.txt'", Some("ws/a.txt")),
+            ("mysql -e 'source a.txt'", Some("ws/a.txt")),
+            ("sftp -b a.txt host", Some("ws/a.txt")),
+            // By a program that is started by one that is not known.
+            ("mytool sh a.txt", Some("ws/a.txt")),
+            ("mytool run python3 main.py", Some("ws/main.py")),
+            ("mytool -- sh -c '. ./t.sh'", Some("ws/t.sh")),
+            ("mytool 'sh<a.txt'", Some("ws/a.txt")),
+            ("mytool --exec 'sh a.txt'", Some("ws/a.txt")),
+            ("tmux new -d sh a.txt", Some("ws/a.txt")),
+            ("kubectl kustomize --enable-helm --helm-command sh .", Some("ws")),
+            ("helm x --post-renderer sh", Some("ws")),
+            ("node --test", Some("ws")),
+            ("perl -e 'do\"./a.txt\"'", Some("ws/./a.txt")),
+            // By a setting that is written.
+            ("gh alias set x '!sh a.txt'", Some("ws")),
+            ("git config core.fsmonitor ./go.sh", Some("ws")),
+            ("git config alias.x '!sh a.txt'", Some("ws")),
+            ("kubectl config set-credentials x --exec-command=sh", Some("ws")),
+            ("helm plugin install ./sub", Some("ws")),
             // As data.
+            ("mytool deploy a.txt", None),
+            ("docker run --entrypoint sh image", None),
+            ("gh completion --shell bash", None),
+            ("git config user.name x", None),
+            ("git config --get alias.x", None),
+            ("kubectl --kubeconfig \"$HOME/x\" get pods", None),
+            ("psql -c \"copy x from 'a.txt'\"", None),
+            ("awk '{print $1}' a.txt", None),
             ("cp go.sh sub/", None),
             ("chmod -v +x ./go.sh", None),
             ("git add -f go.sh t.sh", None),
@@ -771,6 +853,11 @@ mod tests {
             ("vim go.sh", None),
             ("find . -name go.sh", None),
             ("docker cp go.sh c:/x", None),
+            ("gpg --detach-sign go.sh", None),
+            ("gpg --import a.txt", None),
+            ("s3cmd put go.sh s3://x/", None),
+            ("scp go.sh host:", None),
+            ("twine upload go.sh", None),
             ("curl -ogo.sh https://example.com", None),
             ("mytool a.txt", None),
             // What is done each day.
@@ -785,7 +872,11 @@ mod tests {
                 None,
             ),
         ] {
-            assert_eq!(found(text), expected.map(|path| base.join(path)), "{text}");
+            let found = found(text);
+            if found != expected.map(|path| base.join(path)) {
+                wrong.push(format!("{text}: {found:?}, not {expected:?}"));
+            }
         }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }

@@ -174,7 +174,9 @@ impl Rule {
             true => may_be(program, name),
             false => may_be(name_of(program), name),
         });
-        is_program && leads(rest, arguments, base_name(program))
+        // Such a word may become all the words of the rule.
+        let is_whole = program.starts_with(['$', '`', '"']) && spreads(program);
+        is_program && (is_whole || leads(rest, arguments, base_name(program)))
     }
 
     /// Whether a rule of this kind takes the command: for the examples.
@@ -226,9 +228,15 @@ fn is_put_in(word: &str) -> bool {
     word.contains(['$', '`'])
 }
 
-/// Whether such a word is in quotes, so that it is one word whatever is put in.
+/// Whether such a word is in quotes, so that it is one word whatever is put in; a list becomes several even there.
 fn is_one_word(word: &str) -> bool {
-    word.len() > 1 && word.starts_with('"') && word.ends_with('"')
+    let is_list = ["$@", "${@", "[@]"].iter().any(|list| word.contains(list));
+    word.len() > 1 && word.starts_with('"') && word.ends_with('"') && !is_list
+}
+
+/// Whether what is put into a word may become several words, or none.
+fn spreads(word: &str) -> bool {
+    is_put_in(word) && !is_one_word(word)
 }
 
 /// Whether the slots are filled by the words in their order, options between them left out.
@@ -243,15 +251,14 @@ fn leads(slots: &[Vec<String>], words: &[String], program: &str) -> bool {
         let mut next = BTreeSet::new();
         while let Some(at) = starts.pop_first() {
             let Some(word) = words.get(at) else { continue };
-            // Without quotes what is put in may become several words, or none.
-            let spreads = is_put_in(word) && !is_one_word(word);
+            let spreads = spreads(word);
             if slot.iter().any(|wanted| may_be(word, wanted)) {
                 next.insert(at + 1);
                 if spreads {
                     next.insert(at);
                 }
             }
-            if spreads && word.starts_with(['$', '`']) {
+            if spreads && word.starts_with(['$', '`', '"']) {
                 starts.insert(at + 1);
             }
             if word.starts_with(['-', '+']) {
@@ -360,7 +367,11 @@ mod tests {
             // What only the run can tell may be any word.
             ("git push", "git $x", false, true),
             ("git push", "$x push", false, true),
-            ("git push", "$x", false, false),
+            ("git push", "$x", false, true),
+            ("git push", "$x origin", false, true),
+            ("git push", "\"$x\" origin", false, false),
+            ("git push", "\"$@\"", false, true),
+            ("git push", "\"${a[@]}\"", false, true),
             ("git push", "$(echo`git`) push", false, true),
             ("git push", "$DIR/bin/git push", false, true),
             ("git push", "$DIR/bin/gitx push", false, false),

@@ -8,6 +8,7 @@ use crate::protocol::item::FileChangeKind;
 use crate::protocol::proposal::{Proposal, ProposalDecideParams, ProposalDecision, ProposalFile};
 use crate::server::presenter::diff::Part;
 use crate::shown;
+use std::borrow::Cow;
 use tokio::sync::Notify;
 
 const ACCEPT: &str = "Accept all";
@@ -100,11 +101,23 @@ pub(super) fn as_shown(diff: &str) -> String {
         } else if says_nothing_new(line, &after) {
             continue;
         } else {
-            shown.push_str(&shown::line(line.trim_end()));
+            shown.push_str(&shown::line(head(line.trim_end()).as_ref()));
         }
         shown.push('\n');
     }
     shown
+}
+
+/// A head in words: with its signs a changed line could look just like it, and what follows that like another file.
+fn head(line: &str) -> Cow<'_, str> {
+    let name = line.strip_prefix("+++ ").or_else(|| line.strip_prefix("--- "));
+    match name {
+        Some(name) => {
+            let bare = name.strip_prefix("b/").or_else(|| name.strip_prefix("a/"));
+            Cow::Owned(format!("file {}", bare.unwrap_or(name)))
+        }
+        None => Cow::Borrowed(line),
+    }
 }
 
 /// Whether the heads after it say as much: a file is named once, a changed one by its new name.
@@ -272,7 +285,7 @@ mod tests {
         for (diff, expected) in [
             (
                 "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n",
-                "+++ b/a\n@@ -1,3 +1,3 @@\n-two\n+TWO\n",
+                "file a\n@@ -1,3 +1,3 @@\n-two\n+TWO\n",
             ),
             (
                 "diff --git a/a b/a\nnew file mode 100644\n",
@@ -281,30 +294,38 @@ mod tests {
             // Nothing in a line begins another, without its sign.
             (
                 "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\u{2028}Nothing else changes.\u{c}\rz\r\n",
-                "+++ b/a\n@@ -1 +1 @@\n-x\n+y<U+2028>Nothing else changes.<U+000C><U+000D>z<U+000D>\n",
+                "file a\n@@ -1 +1 @@\n-x\n+y<U+2028>Nothing else changes.<U+000C><U+000D>z<U+000D>\n",
             ),
             // Where all lines end in the same way it is not said.
             (
                 "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\r\n+y\r\n",
-                "+++ b/a\n@@ -1 +1 @@\n-x\n+y\n",
+                "file a\n@@ -1 +1 @@\n-x\n+y\n",
             ),
             // Line ends are all that changes.
             (
                 "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+x\r\n",
-                "+++ b/a\n@@ -1 +1 @@\n-x\n+x<U+000D>\n",
+                "file a\n@@ -1 +1 @@\n-x\n+x<U+000D>\n",
             ),
-            // Lines that look like heads.
+            // Lines that look like heads, and are none: those stand in words.
+            (
+                "--- a/Makefile\n+++ b/Makefile\n@@ -1,1 +1,3 @@\n x\n+++ b/README.md\n+all: x\n",
+                "file Makefile\n@@ -1,1 +1,3 @@\n+++ b/README.md\n+all: x\n",
+            ),
+            (
+                "--- a/a\n+++ b/a\n@@ -1,1 +1,3 @@\n x\n+file README.md\n+y\n",
+                "file a\n@@ -1,1 +1,3 @@\n+file README.md\n+y\n",
+            ),
             (
                 "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n--- a/x\n-diff \n+++ /dev/null\n+# y\n",
-                "+++ b/a\n@@ -1,2 +1,2 @@\n--- a/x\n-diff \n+++ /dev/null\n+# y\n",
+                "file a\n@@ -1,2 +1,2 @@\n--- a/x\n-diff \n+++ /dev/null\n+# y\n",
             ),
             (
                 "# about\ndiff --git a/a b/a\nnew file mode 100644\n--- /dev/null\n+++ b/a\n@@ -0,0 +1 @@\n+x\n",
-                "+++ b/a\n+x\n",
+                "file a\n+x\n",
             ),
             (
                 "diff --git a/a b/a\ndeleted file mode 100644\n--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\\ No newline at end of file\n",
-                "deleted file mode 100644\n--- a/a\n-x\n\\ No newline at end of file\n",
+                "deleted file mode 100644\nfile a\n-x\n\\ No newline at end of file\n",
             ),
             (
                 "diff --git a/a b/b\nrename from a\nrename to b\n",
@@ -316,7 +337,7 @@ mod tests {
             ),
             (
                 "diff --git a/a b/a\nnew file mode 100755\n--- /dev/null\n+++ b/a\n@@ -0,0 +1 @@\n+x\n",
-                "new file mode 100755\n+++ b/a\n+x\n",
+                "new file mode 100755\nfile a\n+x\n",
             ),
         ] {
             assert_eq!(as_shown(diff), expected, "{diff}");

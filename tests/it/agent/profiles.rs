@@ -39,6 +39,14 @@ impl Ground {
         Stage::with(script, setting).await
     }
 
+    /// The other folders at the root are read only: what may be written is looked through for each command, and how much this
+    /// machine has of it is not what is tested.
+    fn others_at_the_root(&self) -> String {
+        let entries = std::fs::read_dir("/").unwrap().flatten().map(|entry| entry.path());
+        let others = entries.filter(|path| path.is_dir() && !path.is_symlink() && !self.base.starts_with(path));
+        others.map(|path| format!("{path:?} = \"read\"\n")).collect()
+    }
+
     /// A command that tries to make a file in each folder.
     fn tries(&self, id: &str, name: &str) -> Value {
         let folders = ["work", "work/sub", "extra", "other", "own", "moved"].map(|folder| self.at(folder));
@@ -446,12 +454,13 @@ async fn profiles_can_open_little_and_close_little() {
         ),
         (
             "much",
-            "\":root\" = \"write\"\n\"BASE/other\" = \"deny\"\n\"BASE/own\" = \"read\"\n",
+            "\":root\" = \"write\"\nOTHERS\n\"BASE/other\" = \"deny\"\n\"BASE/own\" = \"read\"\n",
             &["work", "work/sub", "extra", "moved"][..],
             true,
         ),
     ] {
         let ground = Ground::new();
+        let entries = entries.replace("OTHERS\n", &ground.others_at_the_root());
         std::fs::write(ground.at("extra/x"), "to-be-read\n").unwrap();
         std::fs::write(ground.at("other/x"), "hush-hush\n").unwrap();
         std::fs::write(ground.at("work/x"), "my-own\n").unwrap();

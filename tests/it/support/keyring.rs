@@ -8,9 +8,14 @@ use std::time::{Duration, Instant};
 const SECRETS: &str = "org.freedesktop.secrets";
 const LOGIN: &str = "/org/freedesktop/secrets/collection/login";
 const PASSWORD: &str = "a password of a keyring";
-/// A bus that starts no service by itself.
-const BUS: &str = r#"<busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen><auth>EXTERNAL</auth>
-<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>"#;
+/// A bus that starts no service by itself, in a folder of its own.
+fn bus(folder: &Path) -> String {
+    let listen = format!("unix:dir={}", folder.display());
+    format!(
+        r#"<busconfig><type>session</type><listen>{listen}</listen><auth>EXTERNAL</auth>
+<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>"#
+    )
+}
 
 /// Ends with the test.
 pub(crate) struct Keyring {
@@ -40,7 +45,7 @@ impl Keyring {
         }
         let folder = tempfile::tempdir().expect("a folder");
         let settings = folder.path().join("bus.conf");
-        std::fs::write(&settings, BUS).expect("a file");
+        std::fs::write(&settings, bus(folder.path())).expect("a file");
         let mut bus = Command::new("dbus-daemon")
             .args(["--nofork", "--nosyslog", "--print-address"])
             .arg(format!("--config-file={}", settings.display()))

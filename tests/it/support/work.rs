@@ -269,7 +269,7 @@ impl Work {
 
     /// The message that shows the agent's last words: the turn is over.
     pub(crate) async fn done(&self) {
-        let last = |params: &Value| params["message"] == "All done.";
+        let last = |params: &Value| params["message"] == "Agent: All done.";
         self.client.expect_notification_where("window/showMessage", last).await;
         assert_eq!(self.model.violations(), [""; 0]);
     }

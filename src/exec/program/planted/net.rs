@@ -2,6 +2,7 @@
 //! to run what it is given; what is known is which programs take their words as data.
 
 use super::super::is_program;
+use super::text::{self, Written};
 use super::{Found, Looking, runners};
 use crate::exec::command::{Starts, base_name, has_usual_place, is_known, is_of_the_shell, is_starter};
 use std::fs;
@@ -16,12 +17,19 @@ const MOST_STARS: usize = 2;
 const MOST_LETTERS: usize = 8;
 
 /// Programs that have a language of their own: a file among their words is data, but text may run one.
-const WITH_TEXT: &str =
-    "awk emacs ex gawk goawk gsed less mawk more mysql nano nawk nvim psql sed sqlite3 ssed vi view vim";
+const WITH_TEXT: &str = "awk emacs ex gawk gdb goawk gsed less lldb mariadb mawk more mysql nano nawk nvim psql sed sqlite3 ssed vi \
+                         view vim";
+
+/// What an order in such a language has in it that has a file run, or read as more of the language.
+const ORDERS: &[&str] = &[
+    "!", "\\i", "exec", "getline", "load", "pyfile", "read", "run", "script", "shell", "so ", "source", "spawn",
+    "system", "|",
+];
 
 /// Programs that take all words but options as data, or run them elsewhere. Of others it is told by the tables of commands.
 const WITH_DATA: &str = "[[ bandit bsdtar code codesign docker docker-compose eslint fd fdfind find flake8 gfind gtar helm \
-                         kubectl lxc mypy objcopy oc podman pylint pyright rclone ruff shfmt ssh strip tar vagrant";
+                         gpg gpg2 gsutil kubectl lxc minisign mypy objcopy oc podman pylint pyright rclone ruff s3cmd scp shfmt ssh \
+                         strip tar twine vagrant";
 
 /// Programs in those tables that run what some of their words name.
 const RUNNING: &str = "as ava bats behave busted c++ cc clang clang++ cmake csplit ctest cucumber cypress ed g++ gcc jest \
@@ -154,12 +162,46 @@ impl Looking<'_> {
                 if is_pattern && (piece.len() < word.len() || takes != Takes::Anything || is_text(word)) {
                     continue;
                 }
-                if let Some(path) = self.code(piece) {
+                let ordered = || {
+                    let is_order = takes == Takes::Text && piece.len() < word.len();
+                    (is_order && ORDERS.iter().any(|order| word.contains(order)))
+                        .then(|| self.file(piece).filter(|path| path.is_file()))
+                        .flatten()
+                };
+                if let Some(path) = self.code(piece).or_else(ordered) {
                     return Some((piece.to_owned(), path));
                 }
             }
         }
         None
+    }
+
+    /// What an interpreter is given that stands anywhere among the words of a program of which nothing is known: it may start it.
+    pub(super) fn started_by_any_word(&self, words: &[String]) -> Found {
+        let begin = *runners::beginnings(words).first()?;
+        let program = words.get(begin)?;
+        let is_known = Takes::of(program) != Takes::Anything || runners::is_wrapper(program);
+        if is_known || runners::interpreter(program).is_some() {
+            return None;
+        }
+        let starts = |command: &Written| {
+            let by = runners::interpreter(command.words.first()?)?;
+            self.interpreted(&by, &command.words, command, false)
+        };
+        (begin + 1..words.len()).find_map(|at| {
+            let is_text = words[at].contains([' ', '\t', '\n', '<', '|', ';']);
+            let inner = match is_text {
+                true => text::read(&words[at]).commands,
+                false => Vec::new(),
+            };
+            let alone = Written {
+                words: words[at..].to_vec(),
+                ..Written::default()
+            };
+            // By itself the dot is a folder.
+            let by_words = (words[at] != ".").then(|| starts(&alone)).flatten();
+            by_words.or_else(|| inner.iter().find_map(starts))
+        })
     }
 
     /// The file of a name, or one that a pattern fits, if it can be changed and is one to be run.

@@ -74,10 +74,15 @@ const BY_OPTION: &[(&str, &str, &str)] = &[
     ("tar bsdtar gtar", "", "-I -F --use-compress-program --to-command --checkpoint-action \
       --info-script --new-volume-script --rsh-command --rmt-command"),
     ("rsync", "", "-e --rsh --rsync-path"),
+    ("split", "", "--filter"),
+    ("sort", "", "--compress-program"),
+    ("sftp", "", "-b"),
+    ("git", "grep", "-O --open-files-in-pager"),
+    ("git", "rebase", "--exec"),
     ("ssh scp sftp mosh autossh", "", "-F -o -S -I --ssh"),
     ("scp sftp", "", "-D -s"),
     ("c++ cc clang clang++ cpp g++ gcc gfortran ld ld.bfd ld.gold ld.lld", "", "-B -specs --specs -fplugin -wrapper -plugin --plugin \
-      -iplugindir -fuse-ld --ld-path"),
+      -iplugindir -fuse-ld --ld-path -Wl -Wa -Wp -Xlinker -Xassembler"),
     ("curl", "", "-K --config --engine"),
     ("wget", "", "-e --execute --config --use-askpass"),
     ("gpg gpg2 gpgsm", "", "--homedir --options --agent-program --dirmngr-program --keyboxd-program --photo-viewer"),
@@ -111,12 +116,28 @@ const BY_OPTION: &[(&str, &str, &str)] = &[
     ("systemctl", "", "link enable"),
 ];
 
-/// Programs that load modules or orders from the folder that they run in; of some only with one of these sub-commands.
-const BY_FOLDER: &[(&str, &str)] = &[
-    ("ansible-playbook celery flask gunicorn hypercorn streamlit uvicorn", ""),
-    ("docker podman nerdctl", "build buildx compose bake stack"),
-    ("run-parts", ""),
+/// Programs that load modules or orders from the folder that they run in; of some only with one of these sub-commands, or with
+/// a word of each of two lists.
+const BY_FOLDER: &[(&str, &str, &str)] = &[
+    (
+        "ansible-playbook celery flask gunicorn hypercorn streamlit uvicorn",
+        "",
+        "",
+    ),
+    ("docker podman nerdctl", "build buildx bake stack", ""),
+    // Of the others it is read only for the names of what runs already.
+    ("docker podman nerdctl", "compose", OF_SERVICES),
+    ("docker-compose podman-compose", OF_SERVICES, ""),
+    ("run-parts", "", ""),
+    ("node", "--test --run", ""),
+    // Settings that name what is run from then on.
+    ("aws", "configure", "set"),
+    ("docker podman", "context", "create import use"),
+    ("gh glab", "alias config", "set import"),
+    ("gh helm kubectl", "extension plugin krew", "install"),
+    ("kubectl oc", "config", "set set-context set-credentials"),
 ];
+const OF_SERVICES: &str = "build create down publish run scale up watch";
 
 /// Words between a wrapper and the command.
 const BETWEEN: &str = "dlx exec record run stat trace x -exec -execdir -ok -okdir --";
@@ -186,7 +207,7 @@ pub(super) fn value_of(option: &str, word: &str, rest: &[String]) -> Option<Stri
         };
         let fits = name.len() > 2 && option.starts_with(name);
         value.or(next).filter(|_| fits)
-    } else if let Some(value) = word.strip_prefix(option).and_then(|rest| rest.strip_prefix('=')) {
+    } else if let Some(value) = word.strip_prefix(option).and_then(|rest| rest.strip_prefix(['=', ','])) {
         Some(value)
     } else {
         let bundle = word
@@ -203,9 +224,17 @@ pub(super) fn loads_its_folder(words: &[String]) -> bool {
         return false;
     };
     let (base, _) = names(program);
-    BY_FOLDER.iter().any(|(known, sub_commands)| {
-        is_among(&base, known) && (sub_commands.is_empty() || arguments.iter().any(|word| is_among(word, sub_commands)))
-    })
+    let has = |words: &str| words.is_empty() || arguments.iter().any(|word| is_among(word, words));
+    let mut rows = BY_FOLDER.iter();
+    rows.any(|(known, sub_commands, further)| is_among(&base, known) && has(sub_commands) && has(further))
+}
+
+/// Whether a program reads more of its words from the file behind an `@`.
+pub(super) fn reads_words(program: &str) -> bool {
+    const READING: &str =
+        "ar c++ cc clang clang++ cpp g++ gcc gfortran java javac ld ld.bfd ld.gold ld.lld rustc swiftc";
+    let (base, bare) = names(program);
+    is_among(&base, READING) || is_among(bare.trim_end_matches('-'), READING)
 }
 
 pub(super) fn is_wrapper(program: &str) -> bool {
