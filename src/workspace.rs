@@ -305,6 +305,19 @@ impl Workspace {
             .find(|document| document.canonical().is_some_and(|path| *path == wanted))
     }
 
+    /// Notes the place to which the path of an open document leads now, unless that is noted already. Looks at the disk.
+    pub fn note_place(&self, path: &Path) {
+        let document = self.document(path);
+        let _place = document.as_ref().and_then(Document::canonical);
+    }
+
+    /// Whether the path of an open document leads to the place that was noted. Looks at the disk.
+    pub fn leads_where_it_did(&self, path: &Path) -> bool {
+        let document = self.document(path);
+        let noted = document.as_ref().and_then(Document::canonical);
+        noted.is_none_or(|noted| *noted == disk::canonical(&uri::clean(path)))
+    }
+
     /// Where documents were edited after the edit with this number, newest first, and the number of the last edit.
     pub fn edits_since(&self, number: u64) -> (Vec<RecentEdit>, u64) {
         self.state().edits.since(number)

@@ -1,9 +1,10 @@
 //! What all threads of a server share.
 
 use super::approvals::Approvals;
+use super::aside::aside;
 use super::command::Beside;
 use super::contributors::Contributors;
-use super::editor::Editor;
+use super::editor::{Editor, Unsaved};
 use super::proposals::Proposals;
 use super::provider::Clients;
 use super::questions::Questions;
@@ -19,6 +20,7 @@ use crate::exec::{self, Confinement};
 use crate::ids::ThreadId;
 use crate::mcp::Shelf;
 use crate::secrets::Secrets;
+use crate::shown;
 use crate::snapshot::Snapshots;
 use crate::store::typed::Typed;
 use crate::tools::Registry;
@@ -108,6 +110,25 @@ impl Desk {
             .iter()
             .filter_map(|document| document.path().map(PathBuf::from))
             .collect()
+    }
+
+    /// Has the editor save documents, but for those whose paths lead elsewhere by now: a command can have put a link in the place of a
+    /// folder, and the editor would write to where it leads. The person is told of these.
+    pub async fn save(&self, thread: &ThreadId, documents: Vec<Unsaved>) {
+        let workspace = self.workspace.seen_by(thread);
+        let leads = move |document: &Unsaved| workspace.leads_where_it_did(&document.path);
+        let (kept, moved): (Vec<_>, Vec<_>) = aside(move || documents.into_iter().partition(leads)).await;
+        if !moved.is_empty() {
+            let names: Vec<String> = moved.iter().map(|document| shown::path(&document.path)).collect();
+            self.editor.tell(format!(
+                "Not saved: {}. Since the agent changed it, a folder on its path was exchanged, so that saving would write another \
+                 file. Look at where the path leads before you save it.",
+                names.join(", ")
+            ));
+        }
+        if !kept.is_empty() {
+            self.editor.save(thread.clone(), kept).await;
+        }
     }
 
     /// A command that runs in a sandbox now, of whatever conversation, and can change files meanwhile.

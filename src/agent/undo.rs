@@ -414,7 +414,7 @@ async fn save_documents(turn: &Turn, planned: &[Planned]) {
         })
         .collect();
     if !documents.is_empty() && turn.desk.editor.saves_on_request() {
-        turn.desk.editor.save(turn.conversation.id.clone(), documents).await;
+        turn.desk.save(&turn.conversation.id, documents).await;
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::altered::is_whole;
 use super::{Scope, Step, is_gone, open_steps};
+use crate::agent::aside::aside;
 use crate::agent::editor::{ApplyReply, EditorChange, EditorStep};
 use crate::patch::alike::made_and_changed;
 use crate::patch::hunk::text_edits;
@@ -79,6 +80,10 @@ pub(in crate::agent) async fn change_in_editor(
         label: "Countersign".to_owned(),
         steps: editor_steps,
     };
+    // Where they are saved to later has to be what they are now.
+    let paths: Vec<_> = open_steps(steps).map(|(step, _)| step.path.clone()).collect();
+    let workspace = scope.workspace.clone();
+    aside(move || paths.iter().for_each(|path| workspace.note_place(path))).await;
     let made = async {
         all_done(scope, steps).await;
         tokio::time::sleep(ANSWER).await;

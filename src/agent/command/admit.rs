@@ -172,7 +172,7 @@ impl Run<'_> {
             return false;
         }
         tokio::select! {
-            () = self.turn.desk.editor.save(thread.clone(), changed) => {}
+            () = self.turn.desk.save(thread, changed) => {}
             () = self.turn.cancel.cancelled() => {}
         }
         true

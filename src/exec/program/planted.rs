@@ -825,6 +825,7 @@ mod tests {
             ("gh alias set x '!sh a.txt'", Some("ws")),
             ("git config core.fsmonitor ./go.sh", Some("ws")),
             ("git config alias.x '!sh a.txt'", Some("ws")),
+            ("git -c a=b config --global core.hooksPath sub", Some("ws")),
             ("kubectl config set-credentials x --exec-command=sh", Some("ws")),
             ("helm plugin install ./sub", Some("ws")),
             // As data.
@@ -833,6 +834,7 @@ mod tests {
             ("gh completion --shell bash", None),
             ("git config user.name x", None),
             ("git config --get alias.x", None),
+            ("git add config alias.txt", None),
             ("kubectl --kubeconfig \"$HOME/x\" get pods", None),
             ("psql -c \"copy x from 'a.txt'\"", None),
             ("awk '{print $1}' a.txt", None),

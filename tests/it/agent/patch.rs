@@ -4,6 +4,8 @@ use super::stage::{Setting, Stage, Story, apply_patch, bash, say, shell};
 use crate::support::client::Reply;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(super) fn files(files: &[(&str, &str)]) -> Setting {
     Setting {
@@ -408,6 +410,50 @@ async fn an_open_document_is_edited_by_the_editor_and_a_closed_file_on_the_disk(
     );
     let diff = story.one("turn/diff")["diff"].as_str().unwrap();
     assert!(diff.contains("-two\n+TWO") && !diff.contains("+one"), "{diff}");
+}
+
+/// A command moves a folder away and puts a link in its place: the editor would save the agent's change to where that leads.
+#[cfg(unix)]
+#[tokio::test]
+async fn no_document_is_saved_through_a_link_that_took_the_place_of_its_folder() {
+    let script = json!([
+        [apply_patch("c1", &patch(&update("w/rc", "two", "TWO")))],
+        [say("changed")],
+        [shell("c2", &["true"])],
+        [say("done")]
+    ]);
+    let stage = Stage::with(script, files(&[("w/rc", "one\ntwo\n"), ("else/rc", "one\ntwo\n")])).await;
+    stage.client.on_request("workspace/applyEdit", |_| Reply::Later);
+    let asked = Arc::new(AtomicBool::new(false));
+    let noted = asked.clone();
+    stage.client.on_request("countersign/document/save", move |_| {
+        noted.store(true, Ordering::SeqCst);
+        Reply::Ok(Value::Null)
+    });
+    stage.open("w/rc", "one\ntwo\n");
+    let mut documents = BTreeMap::from([("w/rc".to_owned(), (1, "one\ntwo\n".to_owned()))]);
+    let thread = stage.thread().await;
+    let (turn, proposal, _) = proposed(&stage, &thread).await;
+    stage
+        .decide(json!({"proposalId": proposal["id"], "decision": "accept"}))
+        .await;
+    stage.take_edit(&mut documents).await;
+    stage.finish(&turn).await;
+    std::fs::rename(stage.path("w"), stage.path("away")).unwrap();
+    std::os::unix::fs::symlink(stage.path("else"), stage.path("w")).unwrap();
+    let turn = stage.start_turn(&thread, "Run it").await;
+    let is_it = |params: &Value| {
+        params["message"]
+            .as_str()
+            .is_some_and(|text| text.starts_with("Not saved: "))
+    };
+    stage
+        .client
+        .expect_notification_where("window/showMessage", is_it)
+        .await;
+    let story = stage.finish(&turn).await;
+    assert_eq!(story.status(), "completed");
+    assert!(!asked.load(Ordering::SeqCst), "the editor was asked to save it");
 }
 
 /// Shows S-144, S-149.

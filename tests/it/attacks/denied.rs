@@ -157,6 +157,21 @@ fn a_no_holds_however_the_command_is_spelled() {
         "hash -p /usr/bin/git zz; zz push",
         "shopt -s expand_aliases\nalias q='git push'\nq",
         "git -c alias.p=push p",
+        // One word that becomes several.
+        "readonly c='git push origin'; $c",
+        "a=(git push origin); \"${a[@]}\"",
+        "set -- git push origin; \"$@\"",
+        "c='git push' sh -c '$c'",
+        "${x:-git push origin}",
+        "for i in 'git push origin'; do $i; done",
+        "declare c='git push'; $c",
+        "printf -v c 'git push'; $c",
+        "read c <<< 'git push'; $c",
+        "read -r c < f; $c x",
+        "mapfile a < f; ${a[0]}",
+        "$(cat f)",
+        "`cat f` x",
+        "c=$(cat f); $c",
     ];
     const FREE: &[&str] = &[
         "git status",
@@ -205,6 +220,17 @@ fn a_no_holds_however_the_command_is_spelled() {
         "cat x | python3 x.py",
         "mytool --message='do not rm x'",
     ];
+    // Of a rule on one word these may be the word; none of them becomes two.
+    const FREE_OF_TWO: &[&str] = &[
+        "\"$EDITOR\" x",
+        "$PYTHON -m pytest",
+        "$CC -o x x.c && ./x",
+        "$(which python3) x.py",
+        "$HOME/bin/x $y",
+        "f() { \"$@\"; }; f ls",
+        "./build.sh $options",
+        "for f in *.sh; do echo $f; done",
+    ];
     const RULES: &str = "[[rule]]\nprefix = [\"git\", \"push\"]\ndecision = \"deny\"\n\n[[rule]]\nprefix = [\"rm\"]\ndecision = \"deny\"\n";
     let place = Place::new(User::Own);
     let said = Said::ruled(&place, RULES);
@@ -223,5 +249,12 @@ fn a_no_holds_however_the_command_is_spelled() {
     });
     for text in FREE {
         assert!(!is_refused(text), "{text}");
+    }
+    let said = Said::ruled(&place, RULES.split("\n\n").next().expect("a rule"));
+    for text in FREE_OF_TWO {
+        let words: &'static [&'static str] = Box::leak(Box::new([*text]));
+        let policy = SandboxPolicy::default();
+        let verdict = said.verdict(&place, (words, "work"), ApprovalPolicy::OnRequest, &policy);
+        assert!(!matches!(verdict, Verdict::Refuse { .. }), "{text}");
     }
 }

@@ -201,7 +201,7 @@ async fn defaults_of_folder_environment_and_time() {
         );
     }
     let answer = place
-        .exec(json!({"command": ["sh", "-c", "echo a; sleep 1000"], "timeoutMs": 100}))
+        .exec(json!({"command": ["sh", "-c", "echo a; sleep 1000"], "timeoutMs": 1500}))
         .await
         .unwrap();
     assert_eq!(

@@ -76,6 +76,53 @@ fn anything() -> Vec<String> {
     vec![UNKNOWN.to_owned(); 32]
 }
 
+/// Whether the program of a command is a word that may become several when it runs, by what stands in the same text: a variable that
+/// is set there (`c='git push'; $c`), words that are put in its place, or what another command prints.
+fn becomes_words(program: &str, text: &str) -> bool {
+    /// They print the path of one program.
+    const FINDING: &[&str] = &["command -v ", "type -p ", "which "];
+    let bare = program.trim_matches('"');
+    if let Some(inner) = bare.strip_prefix("$(").or_else(|| bare.strip_prefix('`')) {
+        let is_whole = bare.ends_with([')', '`']);
+        return is_whole && !FINDING.iter().any(|finding| inner.trim_start().starts_with(finding));
+    }
+    let Some(name) = bare.strip_prefix('$') else {
+        return false;
+    };
+    let name = match name.strip_prefix('{') {
+        Some(braced) => match braced.strip_suffix('}') {
+            // What stands for it where it is not set.
+            Some(inner) if inner.contains([' ', '\t', '\n']) => return true,
+            Some(inner) => inner,
+            None => return false,
+        },
+        None => name,
+    };
+    let end = name
+        .find(|c: char| !c.is_alphanumeric() && c != '_')
+        .unwrap_or(name.len());
+    match &name[..end] {
+        "" if name.starts_with(['@', '*']) => has_word(text, "set"),
+        "" => false,
+        // Something behind it makes it a part of a word.
+        _ if !name[end..].is_empty() && !name[end..].starts_with(['[', ':', '-', '=', '+', '?', '@', '#', '%']) => {
+            false
+        }
+        name => has_word(text, name),
+    }
+}
+
+/// Whether a text has a word by itself, not only as the name of a variable whose value is put in.
+fn has_word(text: &str, word: &str) -> bool {
+    let is_of_name = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        let before = &text[..at];
+        let after = &text[at + word.len()..];
+        let is_value = before.ends_with('$') || before.ends_with("${");
+        !is_value && !before.ends_with(is_of_name) && !after.starts_with(is_of_name)
+    })
+}
+
 /// All that could be meant by a command.
 #[derive(Debug, Default)]
 pub(super) struct Meant {
@@ -194,6 +241,11 @@ impl Meant {
                 self.add(words);
             } else {
                 commands.push(words);
+            }
+            if let Some(program) = part.argv.first()
+                && becomes_words(program, text.unwrap_or_default())
+            {
+                self.add(anything());
             }
             commands.push(part.argv.clone());
         }

@@ -43,7 +43,12 @@ const ASKING: &[&str] = &[
 
 /// Whether git is to write a setting by which it runs something later.
 fn sets_what_git_runs(program: &str, words: &[String]) -> bool {
-    let Some(at) = words.iter().position(|word| word == "config") else {
+    // In front of it stand options only, some with a value.
+    let begins = |at: usize| words[at].starts_with('-') || at > 0 && ["-C", "-c"].contains(&words[at - 1].as_str());
+    let Some(at) = (0..words.len())
+        .find(|at| !begins(*at))
+        .filter(|at| words[*at] == "config")
+    else {
         return false;
     };
     let settings = &words[at + 1..];
