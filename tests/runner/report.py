@@ -12,6 +12,8 @@ SLOWEST = 10
 REASON = 15
 # So many flaky ones are a failure.
 FLAKY = 3
+# Lines of the reason of a flaky one: its log is seldom at hand where only the end of a run is.
+FLAKY_REASON = 4
 
 
 def clock(seconds: float) -> str:
@@ -88,9 +90,10 @@ class Report:
         lines = []
         for first, second in self.flaky[:6]:
             lines_of = [line.strip() for line in first.reason.splitlines() if line.strip() and not line.startswith("thread '")]
-            said = (lines_of or ["it failed"])[0]
+            said = (lines_of or ["it failed"])[:FLAKY_REASON]
             lines.append(f"flaky: {first.name}: failed after {first.seconds:.0f} s, then passed in {second.seconds:.0f} s by itself")
-            lines.append(f"    {said[:200]} (log: {first.log})")
+            lines += [f"    {line[:200]}" for line in said]
+            lines.append(f"    log: {first.log}")
         if len(self.flaky) > 6:
             lines.append(f"flaky: {len(self.flaky) - 6} more")
         if len(self.flaky) >= FLAKY:

@@ -96,38 +96,48 @@ class VsCode {
     return held(this.file).hints;
   }
 
-  async #typed(text) {
-    await until("the typed text", () => held(this.file).text.includes(text), 10000);
+  /** Does a part of an edit until it is there: where a panel that is made again had the focus for a moment, keys went nowhere. */
+  #until(what, done, act) {
+    return until(what, async () => {
+      if (done()) return true;
+      await act();
+      return until(what, done, 4000);
+    });
   }
 
-  // Text that is inserted may overtake keys that were pressed before it: it comes once what they do is there.
-
-  async insertBelow(text, line) {
-    const { line: above } = this.#find(text);
-    await this.at(text);
-    await this.page.keyboard.press("End");
-    await this.page.keyboard.press("Enter");
-    await until("the new line", () => witness().active.line === above + 1, 10000);
-    await this.page.keyboard.insertText(line);
-    await this.#typed(line);
+  /** A line of its own, below or above another. Text that is inserted may overtake keys that were pressed before it: each part comes once the one before is there. */
+  async #insertLine(at, line, key, keys) {
+    const lines = () => held(this.file).text.split("\n");
+    const count = lines().length;
+    await this.#until("the new line", () => lines().length > count, async () => {
+      await this.at(at);
+      for (const one of [key, ...keys]) await this.page.keyboard.press(one);
+    });
+    const place = lines().findIndex((one) => one.includes(at)) + (key === "End" ? 1 : -1);
+    await this.#until("the typed text", () => lines()[place] === line, async () => {
+      await this.workbench.focusEditor();
+      await this.workbench.goTo(place + 1, 1);
+      await this.page.keyboard.insertText(line);
+    });
   }
 
-  async insertAbove(text, line) {
-    await this.at(text);
-    await this.page.keyboard.press("Home");
-    await this.page.keyboard.insertText(line);
-    await this.page.keyboard.press("Enter");
-    await this.#typed(`${line}\n`);
+  insertBelow(text, line) {
+    return this.#insertLine(text, line, "End", ["Enter"]);
+  }
+
+  insertAbove(text, line) {
+    return this.#insertLine(text, line, "Home", ["Enter"]);
   }
 
   async replace(around, word, by) {
     const { line, column } = this.#find(around);
-    await this.workbench.focusEditor();
-    await this.workbench.goTo(line, column + around.indexOf(word));
-    for (let i = 0; i < word.length; i++) await this.page.keyboard.press("Shift+ArrowRight");
-    await until("the selection", async () => (await this.workbench.status()).some((item) => item.includes(`(${word.length} selected)`)), 10000);
-    await this.page.keyboard.insertText(by);
-    await this.#typed(by);
+    await this.#until("the typed text", () => held(this.file).text.includes(by), async () => {
+      await this.workbench.focusEditor();
+      await this.workbench.goTo(line, column + around.indexOf(word));
+      for (let i = 0; i < word.length; i++) await this.page.keyboard.press("Shift+ArrowRight");
+      await until("the selection", async () => (await this.workbench.status()).some((item) => item.includes(`(${word.length} selected)`)), 10000);
+      await this.page.keyboard.insertText(by);
+    });
   }
 
   async lint() {

@@ -29,7 +29,7 @@ async fn told(work: &Work, beginning: &'static str) -> String {
 /// *Send again at …*: the turn begins by itself when the allowance opens.
 #[tokio::test]
 async fn a_used_up_allowance_offers_to_send_again_when_it_opens() {
-    let error = json!({"type": "usage_limit_reached", "message": "The limit.", "resets_in_seconds": 1});
+    let error = json!({"type": "usage_limit_reached", "message": "The limit.", "resets_in_seconds": 6});
     let work = work(json!([failing(429, error), [{"say": "All done."}]])).await;
     let question = work.question().await;
     let buttons = titles(&question);
