@@ -580,7 +580,7 @@ impl Walls {
     /// The same with what is there of the entries that act later. With `remember` for a process that starts many commands.
     pub(super) fn looked(mut self, remember: bool) -> Self {
         if let Some(later) = &mut self.later {
-            let found = protected::find(later, &self.roots, remember);
+            let found = protected::find(later, &self.roots, &self.read_only, remember);
             (later.there, later.others, later.partial) = (found.there, found.others, found.partial);
             later.unlisted = found.unlisted;
         }

@@ -95,7 +95,7 @@ impl Watched<'_> {
         let is_of_command = has_tried || names.moves.are_too_many() || self.since.elapsed() < SHORT;
         let Some(later) = &self.walls.later else { return };
         let roots = &self.walls.roots;
-        let appeared = protected::appeared(later, roots, self.since_files);
+        let appeared = protected::appeared(later, roots, &self.walls.read_only, self.since_files);
         let (mut intruders, mut left, mut unseen) = (Vec::new(), Vec::new(), appeared.unseen);
         let there: HashSet<&PathBuf> = later.there.iter().chain(&later.others).collect();
         let others: HashSet<PathBuf> = appeared.others.into_iter().collect();

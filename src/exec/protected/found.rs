@@ -104,11 +104,13 @@ pub(crate) struct Appeared {
 
 /// Looks for what a command may have made, if nothing of it lives any more: through all folders, however many there are
 /// and however long it takes. Whatever is passed over is where a command would hide something, and it can make folders no faster
-/// than they are looked through. `since` is when it began, as times of files go.
+/// than they are looked through. What stays read-only right in a root is passed over. `since` is when it began, as times of
+/// files go.
 #[cfg(target_os = "linux")]
-pub(crate) fn appeared(later: &Later, roots: &[PathBuf], since: (i64, i64)) -> Appeared {
+pub(crate) fn appeared(later: &Later, roots: &[PathBuf], read_only: &[PathBuf], since: (i64, i64)) -> Appeared {
     let mut appeared = Appeared::default();
     let mut waiting = outermost(later, roots);
+    let closed = closed_parts(&waiting, roots, read_only);
     while let Some(place) = waiting.pop() {
         if KERNELS.iter().any(|folder| place == Path::new(folder)) {
             continue;
@@ -124,6 +126,9 @@ pub(crate) fn appeared(later: &Later, roots: &[PathBuf], since: (i64, i64)) -> A
             }
         };
         let changed = is_since(&found, since);
+        if !changed && closed.contains(&&place) {
+            continue;
+        }
         let entries = match fs::read_dir(&place) {
             Ok(entries) => entries,
             Err(error) if is_gone(&error) => continue,
@@ -178,12 +183,29 @@ fn outermost(later: &Later, roots: &[PathBuf]) -> Vec<PathBuf> {
     worked_in().filter(|root| !within(root)).cloned().collect()
 }
 
+/// Of the read-only places those that lie right in an outermost root and hold no root: no command can move what is around them,
+/// so what is at such a place is what was there.
+fn closed_parts<'a>(outermost: &[PathBuf], roots: &[PathBuf], read_only: &'a [PathBuf]) -> Vec<&'a PathBuf> {
+    let is_in_root = |place: &&PathBuf| {
+        place
+            .parent()
+            .is_some_and(|around| outermost.iter().any(|root| root == around))
+    };
+    let holds_root = |place: &PathBuf| roots.iter().any(|root| root.starts_with(place));
+    read_only
+        .iter()
+        .filter(is_in_root)
+        .filter(|place| !holds_root(place))
+        .collect()
+}
+
 static MEMORY: Mutex<Option<Memory>> = Mutex::new(None);
 
-/// What is there in the roots. With `remember` for a process that asks again and again.
-pub(crate) fn find(later: &Later, roots: &[PathBuf], remember: bool) -> Found {
+/// What is there in the roots, without what stays read-only right in one. With `remember` for a process that asks again and
+/// again.
+pub(crate) fn find(later: &Later, roots: &[PathBuf], read_only: &[PathBuf], remember: bool) -> Found {
     if !remember {
-        return Memory::default().find(later, roots);
+        return Memory::default().find(later, roots, read_only);
     }
     let mut memory = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
     let memory = memory.get_or_insert_default();
@@ -194,19 +216,21 @@ pub(crate) fn find(later: &Later, roots: &[PathBuf], remember: bool) -> Found {
             ..Memory::default()
         };
     }
-    memory.find(later, roots)
+    memory.find(later, roots, read_only)
 }
 
 impl Memory {
-    fn find(&mut self, later: &Later, roots: &[PathBuf]) -> Found {
+    fn find(&mut self, later: &Later, roots: &[PathBuf], read_only: &[PathBuf]) -> Found {
         let mut found = Vec::new();
         let mut others = Vec::new();
         let mut left = Left {
             folders: MOST_FOLDERS,
             until: Instant::now() + PATIENCE,
         };
-        for root in outermost(later, roots) {
-            self.look(later, &root, &mut left, &mut |place, kind| {
+        let outermost = outermost(later, roots);
+        let closed = closed_parts(&outermost, roots, read_only);
+        for root in &outermost {
+            self.look(later, root, &closed, &mut left, &mut |place, kind| {
                 let stays = match kind {
                     Kind::Link if later.leads_out(roots, &place) => {
                         others.push(place);
@@ -241,11 +265,19 @@ impl Memory {
     }
 
     /// `found` gets each entry by its place.
-    fn look(&mut self, later: &Later, root: &Path, left: &mut Left, found: &mut dyn FnMut(PathBuf, Kind)) {
+    fn look(
+        &mut self,
+        later: &Later,
+        root: &Path,
+        closed: &[&PathBuf],
+        left: &mut Left,
+        found: &mut dyn FnMut(PathBuf, Kind),
+    ) {
         // The nearest come first, as not all may be looked at.
         let mut waiting = std::collections::VecDeque::from([root.to_owned()]);
         while let Some(place) = waiting.pop_front() {
-            if KERNELS.iter().any(|folder| place == Path::new(folder)) {
+            let is_passed_over = closed.iter().any(|closed| place == **closed);
+            if is_passed_over || KERNELS.iter().any(|folder| place == Path::new(folder)) {
                 continue;
             }
             if left.is_nothing() {
@@ -349,7 +381,7 @@ mod tests {
             until: Instant::now() + Duration::from_secs(60),
         };
         for folder in KERNELS {
-            Memory::default().look(&later, Path::new(folder), &mut left, &mut |place, _| {
+            Memory::default().look(&later, Path::new(folder), &[], &mut left, &mut |place, _| {
                 panic!("{place:?}")
             });
         }
@@ -391,7 +423,7 @@ mod tests {
         ] {
             symlink(root.join(to), root.join("a").join(name)).expect("symlink");
         }
-        let mut found = appeared(&Later::default(), std::slice::from_ref(&root), since);
+        let mut found = appeared(&Later::default(), std::slice::from_ref(&root), &[], since);
         close("closed", 0o755);
         close("shut", 0o755);
         found.entries.sort();
@@ -402,7 +434,7 @@ mod tests {
             ["a/out", "old/bare/HEAD", "old/link"].map(|name| root.join(name))
         );
         let others = Memory::default()
-            .find(&Later::default(), std::slice::from_ref(&root))
+            .find(&Later::default(), std::slice::from_ref(&root), &[])
             .others;
         assert_eq!(others.len(), 3, "{others:?}");
         let unseen = match rustix::process::geteuid().is_root() {
@@ -410,6 +442,46 @@ mod tests {
             false => vec![root.join("shut")],
         };
         assert_eq!(found.unseen, unseen);
+    }
+
+    /// What stays read-only right in a root is not gone through: with all of `/` writable that is most of the disk.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_stays_read_only_is_passed_over() {
+        let dir = tempfile::tempdir().expect("temporary folder");
+        let root = fs::canonicalize(dir.path()).expect("canonical");
+        for folder in ["closed", "around", "deep/closed", "around/root", "open"] {
+            fs::create_dir_all(root.join(folder)).expect("mkdir");
+            fs::write(root.join(folder).join("AGENTS.md"), "x").expect("write");
+        }
+        let roots = [root.clone(), root.join("around/root")];
+        let read_only = ["closed", "around", "deep/closed"].map(|folder| root.join(folder));
+        let later = Later::default();
+        let below = |mut places: Vec<PathBuf>| {
+            places.sort();
+            let below = places.iter().map(|path| path.strip_prefix(&root).expect("below"));
+            below.map(|path| path.display().to_string()).collect::<Vec<_>>()
+        };
+        let entries = [
+            "around/AGENTS.md",
+            "around/root/AGENTS.md",
+            "deep/closed/AGENTS.md",
+            "open/AGENTS.md",
+        ];
+        let found = Memory::default().find(&later, &roots, &read_only);
+        assert_eq!(below(found.there), entries);
+        let since = |at: SystemTime| {
+            let since = at.duration_since(UNIX_EPOCH).expect("after");
+            (since.as_secs() as i64, i64::from(since.subsec_nanos()))
+        };
+        let after = since(SystemTime::now() + Duration::from_secs(60));
+        assert_eq!(below(appeared(&later, &roots, &read_only, after).entries), entries);
+        // One that has come since is no wall's: it is looked into.
+        let before = since(SystemTime::now() - Duration::from_secs(60));
+        assert_eq!(
+            below(appeared(&later, &roots, &read_only, before).entries),
+            [&entries[..2], &["closed/AGENTS.md"], &entries[2..]].concat()
+        );
     }
 
     #[test]
@@ -421,7 +493,7 @@ mod tests {
             until: Instant::now(),
         };
         std::thread::sleep(Duration::from_millis(1));
-        Memory::default().look(&Later::default(), dir.path(), &mut left, &mut |place, _| {
+        Memory::default().look(&Later::default(), dir.path(), &[], &mut left, &mut |place, _| {
             panic!("{place:?}")
         });
         assert!(left.is_nothing());
@@ -438,7 +510,7 @@ mod tests {
         let later = Later::default();
         let mut memory = Memory::default();
         let mut look = || {
-            let found = memory.find(&later, std::slice::from_ref(&root));
+            let found = memory.find(&later, std::slice::from_ref(&root), &[]);
             let below = found.there.iter().map(|path| path.strip_prefix(&root).expect("below"));
             let mut names: Vec<String> = below.map(|path| path.display().to_string()).collect();
             names.sort();

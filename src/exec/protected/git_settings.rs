@@ -88,7 +88,7 @@ pub(super) fn steering(folders: &[PathBuf], top: &Path, home: Option<&Path>) -> 
 /// Where the settings of each repository in a folder lead, submodules too: of all that are found there before a command.
 #[cfg(unix)]
 pub(crate) fn led_to_below(later: &Later, folder: &Path) -> Vec<PathBuf> {
-    let found = find(later, &[folder.to_owned()], true).there;
+    let found = find(later, &[folder.to_owned()], &[], true).there;
     let entries = found.iter().filter(|place| place.ends_with(".git"));
     let repositories = entries.filter_map(|entry| entry.parent());
     repositories
