@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// How long local servers may take to say that they are there.
 const DETECTION: Duration = Duration::from_millis(300);
+/// How long the server that is configured is waited for to say how much its model takes: one that is there but busy is worth it.
+const LOADED: Duration = Duration::from_secs(2);
 /// How long a provider may take to list its models for a person who chooses one.
 const LISTING: Duration = Duration::from_secs(3);
 /// Tokens up to which a window counts as small: instructions and all tools fill a large part of it.
@@ -172,7 +174,7 @@ impl Provider {
     /// than the model could.
     async fn look_at_window(mut self) -> Self {
         if !self.is_configured
-            && let Some(window) = local::window(&self.client, &self.model, DETECTION).await
+            && let Some(window) = local::window(&self.client, &self.model, LOADED).await
         {
             self.context_window = Some(window);
             self.is_known = true;

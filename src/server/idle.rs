@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use futures::FutureExt as _;
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_question_waits_for_the_last_key() {
         let idle = Idle::with_pause(Duration::from_millis(60));
         assert!(idle.wait().now_or_never().is_some(), "nobody has typed");

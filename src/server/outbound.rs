@@ -516,7 +516,7 @@ mod tests {
         }
         assert_eq!(next(&queue).unwrap()["method"], "urgent");
         // Larger than the whole budget, it goes alone.
-        tokio::time::timeout(Duration::from_secs(5), huge)
+        tokio::time::timeout(Duration::from_secs(20), huge)
             .await
             .unwrap()
             .unwrap();

@@ -400,7 +400,7 @@ async fn the_program_ends_with_one_when_it_is_left() {
         let before = Instant::now();
         leave(&client);
         assert_eq!(client.expect_end().await, 1, "{name}");
-        assert!(before.elapsed() < Duration::from_secs(3), "{name}");
+        assert!(before.elapsed() < Duration::from_secs(20), "{name}");
     }
 }
 

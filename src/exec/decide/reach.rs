@@ -420,7 +420,7 @@ mod tests {
         let begun = std::time::Instant::now();
         let words = ["cp".to_owned(), format!("-a{}", "t./".repeat(8000))];
         Reach::of(&words, &Folders::of(Scene::at(Path::new("/w"))));
-        assert!(begun.elapsed().as_secs() < 5);
+        assert!(begun.elapsed().as_secs() < 20);
     }
 
     #[test]

@@ -296,15 +296,21 @@ mod tests {
             }
         });
         let runs = told.recv().expect("its number");
-        std::thread::sleep(Duration::from_millis(50));
         let mut calls = Calls::default();
         calls.begin(&question(thread), Doing::Makes);
         calls.begin(&question(libc::pid_t::MAX), Doing::Makes);
         calls.begin(&question(runs), Doing::Brings);
-        calls.due = Some(Instant::now());
-        calls.look();
-        let open: Vec<Doing> = calls.open.iter().map(|call| call.doing).collect();
-        assert_eq!(open, [Doing::Brings], "{calls:?}");
+        let open = |calls: &Calls| calls.open.iter().map(|call| call.doing).collect::<Vec<_>>();
+        // Until the first thread waits where it is meant to.
+        for _ in 0..3000 {
+            calls.due = Some(Instant::now());
+            calls.look();
+            if open(&calls).len() == 1 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(open(&calls), [Doing::Brings], "{calls:?}");
         drop(stop);
         goes_on.store(false, std::sync::atomic::Ordering::Relaxed);
         for thread in [waiting, running] {

@@ -196,7 +196,7 @@ async fn what_goes_wrong_is_told_on_the_page_and_to_the_client() {
 #[tokio::test]
 async fn a_login_that_takes_too_long_is_given_up() {
     let setting = Setting {
-        login: "timeout_sec = 1".to_owned(),
+        login: "timeout_sec = 4".to_owned(),
         ..Setting::default()
     };
     let scene = Scene::with(setting).await;

@@ -55,7 +55,7 @@ async fn queue(stage: &Stage, thread: &str) -> Value {
 /// The same words begin a turn by themselves when the allowance opens.
 #[tokio::test]
 async fn the_message_is_sent_again_when_the_allowance_opens() {
-    let stage = stage(json!([used_up(2), [say("here I am")]])).await;
+    let stage = stage(json!([used_up(6), [say("here I am")]])).await;
     let thread = stage.thread().await;
     let story = stage.run(&thread, "Where are you?").await;
     let opens = story.one("error")["error"]["actions"][0].clone();

@@ -813,7 +813,7 @@ async fn a_refresh_counts_from_the_next_turn_on_and_new_tools_from_the_next_roun
     let two = json!({"tools": [reading("look")]});
     let script = json!([
         [call("c1", "mcp__one__add_tool", json!({}))],
-        [call("c2", "shell", json!({"command": ["sleep", "0.2"]}))],
+        [call("c2", "shell", json!({"command": ["sleep", "3"]}))],
         [say("first")],
         [say("second")],
         [say("third")],

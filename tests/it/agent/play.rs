@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// A stopped turn is closed, and its processes are gone, by then.
-const STOPPED_WITHIN: Duration = Duration::from_secs(2);
+const STOPPED_WITHIN: Duration = Duration::from_secs(20);
 
 enum Line {
     /// Begins a turn, or joins the running one.

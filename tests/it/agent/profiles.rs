@@ -13,10 +13,11 @@ struct Ground {
 
 impl Ground {
     fn new() -> Self {
-        let folder = tempfile::Builder::new()
-            .prefix("profiles")
-            .tempdir_in("/var/tmp")
-            .unwrap();
+        Self::within("/var/tmp")
+    }
+
+    fn within(place: &str) -> Self {
+        let folder = tempfile::Builder::new().prefix("profiles").tempdir_in(place).unwrap();
         let base = folder.path().canonicalize().unwrap();
         for name in ["work/sub", "extra", "other", "own", "moved", "ada/.countersign"] {
             std::fs::create_dir_all(base.join(name)).unwrap();
@@ -39,8 +40,8 @@ impl Ground {
         Stage::with(script, setting).await
     }
 
-    /// The other folders at the root are read only: what may be written is looked through for each command, and how much this
-    /// machine has of it is not what is tested.
+    /// The other folders at the root are read only: what may be written is looked through for each command, and what appears there
+    /// meanwhile counts as the command's; neither how much this machine has of it nor what other tests do is what is tested.
     fn others_at_the_root(&self) -> String {
         let entries = std::fs::read_dir("/").unwrap().flatten().map(|entry| entry.path());
         let others = entries.filter(|path| path.is_dir() && !path.is_symlink() && !self.base.starts_with(path));
@@ -459,7 +460,8 @@ async fn profiles_can_open_little_and_close_little() {
             true,
         ),
     ] {
-        let ground = Ground::new();
+        // In the folder for temporary files nothing is kept, so nobody else's work is taken for the command's.
+        let ground = Ground::within(if read { "/tmp" } else { "/var/tmp" });
         let entries = entries.replace("OTHERS\n", &ground.others_at_the_root());
         std::fs::write(ground.at("extra/x"), "to-be-read\n").unwrap();
         std::fs::write(ground.at("other/x"), "hush-hush\n").unwrap();

@@ -357,7 +357,7 @@ async fn stopping_in_the_wait_before_a_retry_ends_the_turn() {
 #[tokio::test]
 async fn a_silent_stream_is_tried_again() {
     let setting = Setting {
-        provider: "stream_idle_timeout_ms = 300".into(),
+        provider: "stream_idle_timeout_ms = 4000".into(),
         ..Setting::default()
     };
     let script = json!([[{"say": "Hm", "partial": true}, {"stall": true}], [shell("c", &["true"])], [say("ok")]]);

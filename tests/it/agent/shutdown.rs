@@ -40,7 +40,10 @@ async fn what_runs_ends_in_order_and_nothing_is_left() {
     let blocks: Value = serde_json::from_str(&stage.requests(2)[1].output("c1").expect("an output")).expect("blocks");
     let pids: Vec<u32> = serde_json::from_str(blocks[0]["text"].as_str().expect("text")).expect("two processes");
     let lives = |pid: &u32| std::path::Path::new(&format!("/proc/{pid}")).exists();
-    assert!(pids.iter().all(lives) && !Stage::processes(&thread).is_empty());
+    eventually("all runs", || {
+        pids.iter().all(lives) && !Stage::processes(&thread).is_empty()
+    })
+    .await;
     stage.client.heed("countersign/thread/closed");
     let begun = Instant::now();
     let id = stage.client.send_request("shutdown", Value::Null);

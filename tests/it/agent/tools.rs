@@ -232,7 +232,7 @@ async fn a_command_and_what_is_said_of_it() {
 async fn time_outs_and_programs_that_are_not_there() {
     let script = json!([
         [
-            {"call": {"tool": "shell", "arguments": {"command": ["bash", "-c", "echo begun; sleep 1000"], "timeout_ms": 400}, "id": "late"}},
+            {"call": {"tool": "shell", "arguments": {"command": ["bash", "-c", "echo begun; sleep 1000"], "timeout_ms": 4000}, "id": "late"}},
             shell("missing", &["no-such-program-anywhere"]),
             bash("denied", "./not-executable"),
         ],
@@ -252,7 +252,7 @@ async fn time_outs_and_programs_that_are_not_there() {
     let request = &stage.requests(2)[1];
     let (late, code) = command_output(request, "late");
     assert!(
-        late.starts_with("command timed out after 400 milliseconds\nbegun"),
+        late.starts_with("command timed out after 4000 milliseconds\nbegun"),
         "{late}"
     );
     assert_ne!(code, Some(0));

@@ -450,7 +450,7 @@ async fn the_end_of_the_server_closes_a_running_turn_in_order() {
             let story = stage.until_event("turn/completed").await;
             assert_eq!(story.status(), "interrupted");
             assert_eq!(story.item("commandExecution")["status"], "interrupted");
-            assert_eq!(Stage::processes(&thread), Vec::<String>::new());
+            Stage::no_process_left(&thread).await;
             let at = |name: &str| stage.client.trace().iter().position(|line| line == name);
             eventually("the thread is closed", || at("countersign/thread/closed").is_some()).await;
             assert!(at("countersign/turn/completed") < at("countersign/thread/closed"));

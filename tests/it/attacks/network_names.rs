@@ -106,10 +106,10 @@ shown = base64.b64encode(f'{proxy.username}:{proxy.password}'.encode()).decode()
 auth = f'Proxy-Authorization: Basic {shown}\r\n'
 get = 'GET / HTTP/1.1\r\nHost: %s\r\n\r\n'
 def dial():
-    s = socket.create_connection((proxy.hostname, proxy.port), 5)
-    s.settimeout(5)
+    s = socket.create_connection((proxy.hostname, proxy.port), 20)
+    s.settimeout(20)
     return s
-def hear(s, patience=2.0):
+def hear(s, patience=5.0):
     got = b''
     s.settimeout(patience)
     try:

@@ -912,9 +912,18 @@ async fn tools_that_change_all_the_time_are_listed_now_and_then() {
     let server = json!({"tools": [reading("look")], "alwaysChanging": true, "log": log.path()});
     let scene = Scene::new(&distrusted("storm", &server), json!([done()])).await;
     scene.thread(1).await;
+    let count = || {
+        let said = std::fs::read_to_string(log.path()).expect("a log");
+        said.matches("\"tools/list\"").count()
+    };
     tokio::time::sleep(Duration::from_secs(3)).await;
-    let said = std::fs::read_to_string(log.path()).expect("a log");
-    let count = said.matches("\"tools/list\"").count();
+    for _ in 0..300 {
+        if count() >= 2 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let count = count();
     assert!((2..30).contains(&count), "{count} lists in three seconds");
 }
 

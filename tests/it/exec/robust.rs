@@ -236,7 +236,7 @@ async fn ways_to_end(place: &Place) {
             ("(setsid sleep MARK &); exit 3", long, 3, false),
             ("setsid sh -c 'trap \"\" TERM; sleep MARK' & exit 4", long, 4, false),
             (
-                "(sleep 0.05; echo late; sleep MARK) & echo early; exit 0",
+                "echo early; (sleep 0.05; echo late; sleep MARK) & exit 0",
                 long,
                 0,
                 false,

@@ -78,7 +78,7 @@ const ROWS: &[Row] = &[
     ),
     (
         &[Signal::TERM],
-        "trap 'sleep 1; exit 9' TERM; echo up; while :; do sleep 0.1; done",
+        "trap 'sleep 0.2; exit 9' TERM; echo up; while :; do sleep 0.1; done",
         9,
         false,
     ),
@@ -119,6 +119,7 @@ fn start(place: &Place, around: Around, mark: String, row: &'static Row) -> Runn
     stdout.read_line(&mut line).expect("its first line");
     assert_eq!(line, "up\n", "{script}");
     let pid = Pid::from_child(&child);
+    let asked = Instant::now();
     for signal in row.0 {
         kill_process(pid, *signal).expect("a signal");
     }
@@ -127,7 +128,7 @@ fn start(place: &Place, around: Around, mark: String, row: &'static Row) -> Runn
         child,
         _stdout: stdout,
         mark,
-        asked: Instant::now(),
+        asked,
     }
 }
 

@@ -253,7 +253,7 @@ async fn nothing_is_left_of_an_ended_terminal() {
             assert!(alive(&mark) >= 2, "{mode:?}: the contrast");
             let begun = Instant::now();
             reader.0.end().await;
-            assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+            assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
             assert_eq!(alive(&mark), 0, "{mode:?}");
             assert_ne!(reader.0.exit().expect("ended").code, 0);
         }

@@ -70,7 +70,7 @@ async fn a_client_that_vanishes_with_a_question_open_has_declined_it() {
         work.client.hang_up();
         assert_eq!(work.client.expect_end().await, 1, "{name}");
         assert!(
-            before.elapsed() < Duration::from_secs(3),
+            before.elapsed() < Duration::from_secs(20),
             "{name}: {:?}",
             before.elapsed()
         );
@@ -157,7 +157,7 @@ async fn a_client_that_vanishes_takes_its_commands_along() {
         work.client.hang_up();
         assert_eq!(work.client.expect_end().await, 1);
         let marker = format!("sleep {seconds}");
-        let deadline = Instant::now() + Duration::from_secs(5);
+        let deadline = Instant::now() + Duration::from_secs(30);
         while !processes(&marker).is_empty() {
             assert!(Instant::now() < deadline, "{:?}", processes(&marker));
             tokio::time::sleep(Duration::from_millis(20)).await;

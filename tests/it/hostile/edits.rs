@@ -119,7 +119,7 @@ async fn an_editor_that_is_silent_is_not_waited_for_for_ever() {
     // Meanwhile everything else goes on.
     let before = Instant::now();
     work.client.settle().await;
-    assert!(before.elapsed() < Duration::from_secs(5));
+    assert!(before.elapsed() < Duration::from_secs(20));
     work.client
         .expect_withdrawn_within(&asked, Duration::from_secs(60))
         .await;

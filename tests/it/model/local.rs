@@ -34,7 +34,9 @@ async fn a_local_server_is_found() {
     let mut candidates = nobody.to_vec();
     candidates.push(candidate("here", &server.base_url));
     candidates.push(candidate("also", &server.base_url));
-    let found = within(local::detect(&candidates, limit)).await.expect("a server");
+    let found = within(local::detect(&candidates, Duration::from_secs(10)))
+        .await
+        .expect("a server");
     assert_eq!((found.id.as_str(), found.model.as_str()), ("here", "qwen3:8b"));
     assert_eq!(
         (found.provider.base_url.as_str(), found.provider.name.as_str()),

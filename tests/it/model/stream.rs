@@ -511,7 +511,7 @@ async fn silence_has_a_limit_and_comments_are_silence() {
         {"outputs": [{"stall": true}]}]}))
     .await;
     let impatient = Provider {
-        stream_idle_timeout_ms: 300,
+        stream_idle_timeout_ms: 3000,
         ..provider(&server.base_url, WireApi::Responses)
     };
     let client = ModelClient::new(&impatient, None, "test");
@@ -521,7 +521,7 @@ async fn silence_has_a_limit_and_comments_are_silence() {
         (
             "half",
             &ErrorKind::Idle {
-                limit: Duration::from_millis(300)
+                limit: Duration::from_millis(3000)
             }
         )
     );
@@ -531,7 +531,7 @@ async fn silence_has_a_limit_and_comments_are_silence() {
         (
             0,
             &ErrorKind::Idle {
-                limit: Duration::from_millis(300)
+                limit: Duration::from_millis(3000)
             }
         )
     );

@@ -179,7 +179,7 @@ fn ten_thousand_threads_are_listed_without_reading_them_all() {
     let took = began.elapsed();
     assert_eq!(result.data.len(), 25);
     // Far above what it takes; only to notice that whole files are read.
-    assert!(took < Duration::from_secs(8), "{took:?}");
+    assert!(took < Duration::from_secs(20), "{took:?}");
 }
 
 /// A home with so many threads, used one after the other.

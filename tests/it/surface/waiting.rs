@@ -349,7 +349,7 @@ async fn two_hundred_hunks_are_no_burden() {
         assert!(actions.len() < 15, "{}", actions.len());
     }
     // Debug build on a busy machine; a hundredth of it where it counts.
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
     let refreshes = |work: &Work| {
         let trace = work.client.trace();
         trace
