@@ -155,7 +155,7 @@ impl Files {
             Ok(Err(reason)) => return Err(reason),
             Err(_) => return Err("it did not read the buffer in time".to_owned()),
         };
-        match Way::now(path, self.0.workspace.root_of(path)).await {
+        match Way::now(path).await {
             Some(after) if after == before => Ok(Some(text)),
             _ => Ok(None),
         }
@@ -163,7 +163,7 @@ impl Files {
 
     /// The way to a file that the client is to open, once nothing is exchanged on it.
     async fn steady(&self, path: &Path) -> Result<Way, String> {
-        let way = Way::steady(path, self.0.workspace.root_of(path)).await;
+        let way = Way::steady(path).await;
         way.ok_or_else(|| "a folder on the way to it goes on changing, so that it could be another file".to_owned())
     }
 
@@ -220,7 +220,7 @@ impl Files {
             Ok(Err(reason)) => return Err(reason),
             Err(_) => return Err("it did not answer in time".to_owned()),
         }
-        let after = Way::now(&path, self.0.workspace.root_of(&path)).await;
+        let after = Way::now(&path).await;
         if !after.is_some_and(|after| after.has_folders_of(&before)) {
             tracing::error!(path = %path.display(), "a folder on the way to a file was exchanged while the client wrote it");
             return Err(

@@ -2,7 +2,7 @@
 //! the client would read, or write, another file than the one that was judged; so the way is looked at before and after.
 
 use super::sessions::apart;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 /// What was changed within this time may be changed again within a tick of the file system's clock, which nobody could see.
@@ -10,7 +10,7 @@ const QUIET: Duration = Duration::from_millis(40);
 /// Looks at a way on which something changes.
 const LOOKS: usize = 10;
 
-/// What stands at each part of a path, from its end up to a root.
+/// What stands at each part of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Way {
     file: Part,
@@ -27,9 +27,9 @@ struct Part {
 
 impl Way {
     /// The way to a file, once nothing on it has changed for a moment; none if something goes on changing.
-    pub(super) async fn steady(path: &Path, root: Option<PathBuf>) -> Option<Self> {
+    pub(super) async fn steady(path: &Path) -> Option<Self> {
         for _ in 0..LOOKS {
-            let way = Self::now(path, root.clone()).await?;
+            let way = Self::now(path).await?;
             if way.is_quiet() {
                 return Some(way);
             }
@@ -38,16 +38,15 @@ impl Way {
         None
     }
 
-    pub(super) async fn now(path: &Path, root: Option<PathBuf>) -> Option<Self> {
+    pub(super) async fn now(path: &Path) -> Option<Self> {
         let path = path.to_owned();
-        apart(move || Self::look(&path, root.as_deref())).await.ok()
+        apart(move || Self::look(&path)).await.ok()
     }
 
-    fn look(path: &Path, root: Option<&Path>) -> Self {
-        let above = path.ancestors().skip(1).take_while(|place| Some(*place) != root);
+    fn look(path: &Path) -> Self {
         Self {
             file: Part::at(path),
-            folders: above.map(Part::at).collect(),
+            folders: path.ancestors().skip(1).map(Part::at).collect(),
         }
     }
 
@@ -115,11 +114,9 @@ mod tests {
         fs::create_dir_all(root.join("else")).expect("mkdir");
         fs::write(root.join("d/x"), "own").expect("write");
         fs::write(root.join("else/x"), "another's").expect("write");
-        let look = || Way::look(&root.join("d/x"), Some(&root));
+        let look = || Way::look(&root.join("d/x"));
         assert!(!look().is_quiet());
-        let before = Way::steady(&root.join("d/x"), Some(root.clone()))
-            .await
-            .expect("steady");
+        let before = Way::steady(&root.join("d/x")).await.expect("steady");
         assert_eq!(before, look());
         fs::rename(root.join("d"), root.join("away")).expect("moved");
         symlink(root.join("else"), root.join("d")).expect("a link");

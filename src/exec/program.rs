@@ -18,8 +18,8 @@ mod script;
 pub use crate::owners::changed_by_others;
 pub use code_paths::{drop_open_code_paths, names_code, share_no_caches};
 pub use neutral::{neutral_folder, relative_argument};
-pub(in crate::exec) use planted::steering;
 pub use planted::{Standing, planted};
+pub(in crate::exec) use planted::{fed, orders, steering};
 pub use script::interpreters;
 pub(crate) use script::open_file;
 

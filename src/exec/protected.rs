@@ -16,7 +16,7 @@ mod table;
 pub(crate) use found::find;
 #[cfg(target_os = "linux")]
 pub(crate) use found::{appeared, is_since};
-pub(crate) use git_settings::led_to_below;
+pub(crate) use git_settings::{aliased, led_to_below};
 pub(crate) use later::Later;
 #[cfg(target_os = "linux")]
 pub(crate) use later::{Looker, holds_acting};

@@ -6,6 +6,7 @@ use super::{Case, Folders, is_harmless_without_walls, only_reads, plain, rides_a
 use crate::exec::command::Judgement;
 use crate::exec::rules::{Decision, Rule};
 use meant::Meant;
+use std::path::Path;
 
 /// What the rules say of a whole command.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,7 +63,8 @@ impl<'r> Ruling<'r> {
                 ..allowed
             })
         };
-        let meant = Meant::of(argv, scene.cwd, judgement);
+        let home = scene.env.get("HOME").map(Path::new);
+        let meant = Meant::of(argv, (scene.cwd, home), judgement);
         Self {
             tightening: rules.tightening(&meant.commands().collect::<Vec<_>>()),
             allowed: allowed(&|command, folders| rules.allowing(command, folders)),

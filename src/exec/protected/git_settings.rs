@@ -3,7 +3,7 @@
 //! Read by the rules of git's configuration files as far as these things need it. What is read wrongly names a place too many
 //! or too few; git itself is not asked, as this stands before every command.
 
-use super::{Later, text_of};
+use super::{Later, git_folders, text_of};
 #[cfg(unix)]
 use super::{find, led_to_by_git};
 use crate::exec::git::path_of_bytes;
@@ -33,15 +33,7 @@ enum Names {
 /// where its work is.
 pub(super) fn steering(folders: &[PathBuf], top: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let own = folders
-        .iter()
-        .flat_map(|folder| ["config.worktree", "config"].map(|name| folder.join(name)));
-    let of_person = home.into_iter().flat_map(|home| OF_PERSON.map(|name| home.join(name)));
-    let mut waiting: Vec<PathBuf> = [PathBuf::from(OF_MACHINE)]
-        .into_iter()
-        .chain(of_person)
-        .chain(own)
-        .collect();
+    let mut waiting = files(folders, home);
     let mut read = 0;
     while let Some(file) = waiting.pop().filter(|_| read < MOST_FILES) {
         read += 1;
@@ -79,6 +71,44 @@ pub(super) fn steering(folders: &[PathBuf], top: &Path, home: Option<&Path>) -> 
                         }
                     }
                 }
+            }
+        }
+    }
+    found
+}
+
+/// The files of settings, the one that counts most last.
+fn files(folders: &[PathBuf], home: Option<&Path>) -> Vec<PathBuf> {
+    let own = folders
+        .iter()
+        .flat_map(|folder| ["config.worktree", "config"].map(|name| folder.join(name)));
+    let of_person = home.into_iter().flat_map(|home| OF_PERSON.map(|name| home.join(name)));
+    let of_machine = [PathBuf::from(OF_MACHINE)].into_iter();
+    of_machine.chain(of_person).chain(own).collect()
+}
+
+/// What a word behind `git` stands for in a folder by the settings there, each time it is set: an alias. Settings that include
+/// others under a condition count as if it held.
+pub(crate) fn aliased(name: &str, folder: &Path, home: Option<&Path>) -> Vec<String> {
+    let repository = folder.ancestors().find(|place| place.join(".git").exists());
+    let mut waiting = files(&repository.map(git_folders).unwrap_or_default(), home);
+    let (mut found, mut read) = (Vec::new(), 0);
+    while let Some(file) = waiting.pop().filter(|_| read < MOST_FILES) {
+        read += 1;
+        let Some(text) = text_of(&file, LONGEST) else { continue };
+        for (section, key, value) in entries(&text) {
+            match (section.as_str(), key.as_str()) {
+                ("alias", key) if key.eq_ignore_ascii_case(name) => {
+                    found.push(String::from_utf8_lossy(&value).into_owned());
+                }
+                ("include" | "includeif", "path") => {
+                    let beside = file.parent().unwrap_or(folder);
+                    waiting.push(match (value.strip_prefix(b"~/"), home) {
+                        (Some(below), Some(home)) => home.join(path_of_bytes(below)),
+                        _ => beside.join(path_of_bytes(&value)),
+                    });
+                }
+                _ => {}
             }
         }
     }

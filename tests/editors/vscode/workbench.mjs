@@ -33,6 +33,9 @@ const SETTINGS = {
   "editor.autoClosingQuotes": "never",
   "editor.autoIndent": "none",
   "editor.minimap.enabled": false,
+  // What moves by itself is drawn by the processor here, many times a second.
+  "editor.cursorBlinking": "solid",
+  "workbench.reduceMotion": "on",
 };
 
 /** Where the witness writes what the editor holds. */
@@ -99,6 +102,7 @@ export async function openWorkbench(address, folders = [], elsewhere = []) {
     executablePath: process.env.COUNTERSIGN_CHROMIUM ?? "/usr/bin/chromium",
     headless: true,
     viewport: { width: 1400, height: 900 },
+    reducedMotion: "reduce",
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
   });
   const page = context.pages()[0] ?? (await context.newPage());

@@ -1,10 +1,12 @@
 //! All that could be meant by a command, for rules that tighten: as it stands, taken apart, out of what would run it, and where it
 //! is not understood every run of its words.
 
+mod git;
 mod values;
 
 use crate::exec::command::{Judgement, Part, Starts, base_name, is_known, is_starter, judge, shell_text, with_braces};
 use crate::exec::decide::plain;
+use crate::exec::program::{fed, orders};
 use crate::exec::rules::UNKNOWN;
 use std::borrow::Cow;
 use std::path::Path;
@@ -132,7 +134,7 @@ pub(super) struct Meant {
 
 impl Meant {
     /// All that could be meant. A word that only the run can tell stands as its source, or as [`UNKNOWN`].
-    pub(super) fn of(argv: &[String], cwd: &Path, judgement: &Judgement) -> Self {
+    pub(super) fn of(argv: &[String], (cwd, home): (&Path, Option<&Path>), judgement: &Judgement) -> Self {
         let mut meant = Self::default();
         meant.found_in(argv, judgement);
         // What a shell makes of the text before it takes it apart: a line that goes on, and braces.
@@ -154,6 +156,13 @@ impl Meant {
         }
         for command in dashed {
             meant.add(command);
+        }
+        let brings_settings = argv.iter().any(|word| git::brings_settings(word));
+        let of_git = meant.commands();
+        let of_git = of_git.flat_map(|command| git::meant(&command, (cwd, home), brings_settings));
+        let of_git: Vec<Vec<String>> = of_git.take(MOST_DASHED).collect();
+        for command in of_git {
+            meant.add_from_each(command);
         }
         meant
     }
@@ -261,8 +270,14 @@ impl Meant {
         for value in held {
             self.held(&value);
         }
+        for order in text.map(fed).unwrap_or_default() {
+            self.add_from_each(words_of_code(&order));
+        }
         // Whatever is made of a wrapper elsewhere: here any of its words may begin the command that it runs.
         for command in commands {
+            for order in orders(&command) {
+                self.add_from_each(words_of_code(&order));
+            }
             self.run_by(&command);
             self.add(command);
         }
@@ -428,6 +443,14 @@ fn without_dash(command: &[String]) -> Option<Vec<String>> {
 /// The words of a text without what quotes, joins and substitutes.
 fn words_of(text: &str) -> Vec<String> {
     text.split(|c: char| c.is_whitespace() || ";&|(){}<>`$\"'\\".contains(c))
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The words of code, of whatever language: also what stands in its lists, calls and options.
+fn words_of_code(text: &str) -> Vec<String> {
+    text.split(|c: char| c.is_whitespace() || ";&|(){}<>`$\"'\\,[]=:!+@".contains(c))
         .filter(|word| !word.is_empty())
         .map(str::to_owned)
         .collect()

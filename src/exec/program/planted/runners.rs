@@ -63,7 +63,8 @@ const INTERPRETERS: &[(&str, Interpreter)] = &[
 /// What the loaders of the system are called, at the beginning.
 const LOADERS: &[&str] = &["ld-linux", "ld-musl", "ld.so", "ld64.so"];
 
-/// Programs that run what their options name, or what stands behind a sub-command; of some only beside a sub-command.
+/// Programs that run what their options name, or what stands behind a sub-command; of some only beside a sub-command. Options whose
+/// names say it are in `naming`, whatever the program; they are here too where they may be cut short.
 #[rustfmt::skip]
 const BY_OPTION: &[(&str, &str, &str)] = &[
     ("awk gawk mawk nawk goawk", "", "-f --file -i --include -l --load -E --exec"),
@@ -87,10 +88,7 @@ const BY_OPTION: &[(&str, &str, &str)] = &[
     ("wget", "", "-e --execute --config --use-askpass"),
     ("gpg gpg2 gpgsm", "", "--homedir --options --agent-program --dirmngr-program --keyboxd-program --photo-viewer"),
     ("npm pnpm yarn", "", "--prefix --userconfig --globalconfig --script-shell --node-options"),
-    ("terraform tofu", "", "-chdir -plugin-dir"),
     ("mariadb mysql mysqladmin mysqldump", "", "--defaults-file --defaults-extra-file --plugin-dir"),
-    ("helm", "", "--post-renderer"),
-    ("docker podman", "", "--config --hooks-dir"),
     ("git", "", "-c --exec --extcmd --upload-pack --receive-pack --exec-path --template \
       --tree-filter --index-filter --msg-filter --env-filter --config"),
     ("git", "bisect", "run"),
@@ -103,7 +101,6 @@ const BY_OPTION: &[(&str, &str, &str)] = &[
     ("tmux", "", "-f source source-file run run-shell"),
     ("screen", "", "-c"),
     ("openssl", "", "-engine -provider -provider-path -config"),
-    ("kubectl helm", "", "--kubeconfig"),
     ("dpkg", "", "-i --install"),
     ("rpm", "", "-i -U -Uvh -ivh --install --upgrade"),
     ("apt apt-get dnf yum zypper gem", "", "install"),
@@ -112,8 +109,9 @@ const BY_OPTION: &[(&str, &str, &str)] = &[
     ("zip", "", "-TT --unzip-command"),
     ("install", "", "--strip-program"),
     ("go", "", "-exec -toolexec -vettool"),
-    ("cargo", "", "--config"),
     ("systemctl", "", "link enable"),
+    ("cargo", "", "--config"),
+    ("nc ncat netcat", "", "-e -c --exec --sh-exec --lua-exec"),
 ];
 
 /// Programs that load modules or orders from the folder that they run in; of some only with one of these sub-commands, or with

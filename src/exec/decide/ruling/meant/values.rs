@@ -32,7 +32,12 @@ pub(super) fn words(arguments: &[String]) -> Vec<String> {
 /// What a word sets a variable to of which a program runs what it holds.
 pub(super) fn of_variable(word: &str) -> Option<&str> {
     let (name, value) = word.split_once('=')?;
-    runs_its_value(name.trim_end_matches('+')).then_some(value)
+    is_run(name.trim_end_matches('+')).then_some(value)
+}
+
+/// Whether what a variable holds is run, or set for git, which runs some of it.
+fn is_run(name: &str) -> bool {
+    runs_its_value(name) || name.starts_with("GIT_CONFIG_VALUE_") || name == "GIT_CONFIG_PARAMETERS"
 }
 
 /// The same of each such variable that shell text sets, with its quotes.
@@ -41,7 +46,7 @@ pub(super) fn of_variables(text: &str) -> Vec<&str> {
     let signs = text.match_indices('=').filter_map(|(at, _)| {
         let front = text[..at].strip_suffix('+').unwrap_or(&text[..at]);
         let name = &front[front.trim_end_matches(is_of_name).len()..];
-        runs_its_value(name).then(|| one_word(&text[at + 1..]))
+        is_run(name).then(|| one_word(&text[at + 1..]))
     });
     signs.take(MOST_DASHED).collect()
 }
@@ -83,6 +88,7 @@ pub(super) fn renamed(commands: &[Vec<String>]) -> Vec<Vec<String>> {
                 names.extend(hashed(arguments));
             }
             "git" => found.extend(git_alias(arguments)),
+            "cp" | "install" | "ln" | "mv" => names.extend(copied(arguments)),
             _ => {}
         }
     }
@@ -91,7 +97,9 @@ pub(super) fn renamed(commands: &[Vec<String>]) -> Vec<Vec<String>> {
         let Some((program, arguments)) = command.split_first() else {
             continue;
         };
-        let meant = names.iter().filter(|(name, _)| name == program);
+        let meant = names
+            .iter()
+            .filter(|(name, _)| *name == program || *name == base_name(program));
         found.extend(meant.map(|(_, words)| [words.as_slice(), arguments].concat()));
         if found.len() > MOST_DASHED {
             found.push(anything());
@@ -110,6 +118,13 @@ fn hashed(arguments: &[String]) -> Option<(&str, Vec<String>)> {
         Some(path) => path,
     };
     Some((rest.next()?.as_str(), vec![path.to_owned()]))
+}
+
+/// `ln -s /usr/bin/git g`, `cp /usr/bin/git /tmp/g`: the new name stands for the program.
+fn copied(arguments: &[String]) -> Option<(&str, Vec<String>)> {
+    let mut paths = arguments.iter().filter(|word| !word.starts_with('-'));
+    let (from, to) = (paths.next()?, paths.next()?);
+    Some((base_name(to), vec![base_name(from).to_owned()]))
 }
 
 /// What an alias means that git is given: `-c alias.x=y`, `config alias.x y`.
@@ -166,6 +181,12 @@ mod tests {
             (&["hash -p/usr/bin/git zz", "zz push"], &["/usr/bin/git push"]),
             (&["git -c alias.p=push p"], &["git push"]),
             (&["git config alias.p !rm p"], &["rm"]),
+            (&["ln -s /usr/bin/git g", "./g push"], &["git push"]),
+            (
+                &["cp /usr/bin/git /tmp/g", "/tmp/g push", "g x"],
+                &["git push", "git x"],
+            ),
+            (&["cp a b", "ls b"], &[]),
             (&["alias r=rm", "ls"], &[]),
             (&["hash -r", "git config user.name x"], &[]),
         ] {

@@ -1,0 +1,131 @@
+//! What a command of git means by another name: an alias of the settings, and sub-commands that push.
+
+use super::{anything, words_of};
+use crate::exec::command::base_name;
+use crate::exec::protected::aliased;
+use std::path::Path;
+
+/// Options in front of the sub-command whose value is the next word.
+const VALUED: &[&str] = &[
+    "-C",
+    "-c",
+    "--config-env",
+    "--git-dir",
+    "--namespace",
+    "--super-prefix",
+    "--work-tree",
+];
+/// Sub-commands that push, each by its words.
+const PUSHING: &[&[&str]] = &[&["send-pack"], &["http-push"], &["subtree", "push"], &["lfs", "push"]];
+/// Variables by which settings come with the command itself: any sub-command may be an alias then.
+const SETTING: &[&str] = &[
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_SYSTEM",
+];
+
+/// Sub-commands of git itself, which no alias takes the place of.
+#[rustfmt::skip]
+const OWN: &[&str] = &[
+    "add", "am", "apply", "archive", "bisect", "blame", "branch", "cat-file", "checkout", "cherry-pick", "clean", "clone", "commit",
+    "config", "describe", "diff", "fetch", "for-each-ref", "format-patch", "gc", "grep", "init", "log", "ls-files", "ls-remote",
+    "ls-tree", "merge", "merge-base", "mv", "notes", "pull", "push", "rebase", "reflog", "remote", "reset", "restore", "rev-list",
+    "rev-parse", "revert", "rm", "shortlog", "show", "stash", "status", "submodule", "switch", "symbolic-ref", "tag", "worktree",
+];
+
+/// What else a command means, if it is one of git. With settings that come with it, anything that is not git's own.
+pub(super) fn meant(
+    command: &[String],
+    (cwd, home): (&Path, Option<&Path>),
+    brings_settings: bool,
+) -> Vec<Vec<String>> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Vec::new();
+    };
+    if base_name(program) != "git" {
+        return Vec::new();
+    }
+    let is_valued = |at: usize| at > 0 && VALUED.contains(&arguments[at - 1].as_str());
+    let Some(at) = (0..arguments.len()).find(|at| !arguments[*at].starts_with('-') && !is_valued(*at)) else {
+        return Vec::new();
+    };
+    let (front, sub_command, rest) = (&arguments[..at], &arguments[at], &arguments[at + 1..]);
+    let git = || std::iter::once("git".to_owned());
+    let begins = |words: &&&[&str]| words.iter().eq(arguments[at..].iter().take(words.len()));
+    if let Some(words) = PUSHING.iter().find(begins) {
+        let behind = arguments[at + words.len()..].iter().cloned();
+        return vec![git().chain(["push".to_owned()]).chain(behind).collect()];
+    }
+    if brings_settings && !OWN.contains(&sub_command.as_str()) {
+        return vec![git().chain(anything()).collect()];
+    }
+    // The folder that it is told to be in may be another repository.
+    let folder = front
+        .iter()
+        .position(|word| word == "-C")
+        .and_then(|at| front.get(at + 1));
+    let folder = folder.map_or_else(|| cwd.to_owned(), |folder| cwd.join(folder));
+    let aliases = aliased(sub_command, &folder, home);
+    let meant = aliases.iter().map(|alias| match alias.strip_prefix('!') {
+        Some(text) => words_of(text).into_iter().chain(rest.iter().cloned()).collect(),
+        None => git().chain(words_of(alias)).chain(rest.iter().cloned()).collect(),
+    });
+    meant.collect()
+}
+
+/// Whether a text sets settings of git for the command.
+pub(super) fn brings_settings(text: &str) -> bool {
+    let is_set = |name: &&str| {
+        let behind = text.match_indices(*name).map(|(at, _)| &text[at + name.len()..]);
+        let mut values = behind.filter_map(|behind| behind.strip_prefix('='));
+        values.any(|value| !value.starts_with("/dev/null"))
+    };
+    SETTING.iter().any(|name| is_set(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_names_by_table() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let git = dir.path().join(".git");
+        for folder in ["objects", "refs"] {
+            std::fs::create_dir_all(git.join(folder)).expect("mkdir");
+        }
+        std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("written");
+        let settings = "[alias]\n\tp = push --force\n\tSh = \"!git push; rm x\"\n\tst = status\n";
+        std::fs::write(git.join("config"), settings).expect("written");
+        for (command, expected) in [
+            ("git p origin", &["git push --force origin"][..]),
+            ("git P", &["git push --force"]),
+            ("git -c a.b=c sh y", &["git push rm x y"]),
+            ("git st", &["git status"]),
+            ("git commit -m p", &[]),
+            ("git send-pack o", &["git push o"]),
+            ("git subtree push -P x", &["git push -P x"]),
+            ("git subtree pull", &[]),
+            ("hg p", &[]),
+            ("git", &[]),
+        ] {
+            let words = words_of(command);
+            let found: Vec<String> = meant(&words, (dir.path(), None), false)
+                .iter()
+                .map(|words| words.join(" "))
+                .collect();
+            assert_eq!(found, expected, "{command}");
+        }
+        let brought = |command: &str| meant(&words_of(command), (dir.path(), None), true);
+        assert_eq!((brought("git x").len(), brought("git status").len()), (1, 0));
+        for (text, expected) in [
+            ("GIT_CONFIG_COUNT=1 git x", true),
+            ("export GIT_CONFIG_GLOBAL=/tmp/x; git x", true),
+            ("GIT_CONFIG_GLOBAL=/dev/null git x", false),
+            ("GIT_CONFIG_NOSYSTEM=1 git x", false),
+        ] {
+            assert_eq!(brings_settings(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What a command gives a program to run as text: code of an interpreter, orders in options, and scripts of programs that have a
+//! language of their own. Found in whatever a rule denies by its words; what code makes of other text only its run can tell.
+
+use super::runners::{self, Behind};
+use super::text;
+use crate::exec::command::base_name;
+
+/// Programs whose plain words may be scripts with orders in them, and what orders begin with; any text where nothing stands.
+const SCRIPTS: &[(&str, &[&str])] = &[
+    ("awk gawk goawk mawk nawk", &["system", "|", "getline"]),
+    ("ed ex gvim nvim vi view vim", &["+"]),
+    (
+        "duckdb mariadb mysql psql sqlite3",
+        &[".shell", ".system", ".sh ", "\\!", "system"],
+    ),
+    ("socat", &["exec:", "system:", "shell:"]),
+    ("tclsh wish expect", &["exec", "spawn"]),
+];
+/// Programs that run what is put into their input, beside interpreters.
+const RUNNING_INPUT: &str = "at batch ed ex mariadb mysql nvim parallel psql sqlite3 vi view vim";
+/// More words of one command are not looked at.
+const MOST_WORDS: usize = 2_000;
+
+fn is_among(name: &str, names: &str) -> bool {
+    names.split_ascii_whitespace().any(|known| known == name)
+}
+
+/// The texts that the arguments of a command give its program to run.
+pub(in crate::exec) fn orders(words: &[String]) -> Vec<String> {
+    let Some((program, arguments)) = words.split_first() else {
+        return Vec::new();
+    };
+    let name = base_name(program).to_lowercase();
+    let arguments = &arguments[..arguments.len().min(MOST_WORDS)];
+    let mut found = Vec::new();
+    if let Some(by) = runners::interpreter(program).filter(|by| !by.is_shell) {
+        for (at, word) in arguments.iter().enumerate().filter(|(_, word)| word.starts_with('-')) {
+            match by.behind(word) {
+                Behind::Code => found.extend(arguments.get(at + 1).cloned()),
+                Behind::OwnCode(code) => found.push(code.to_owned()),
+                _ => {}
+            }
+        }
+    }
+    // Sub-commands are no options, and what stands behind them is another sort of word.
+    let options = runners::options(words);
+    for option in options.iter().filter(|option| option.starts_with('-')) {
+        let values = arguments
+            .iter()
+            .enumerate()
+            .filter_map(|(at, word)| runners::value_of(option, word, &arguments[at + 1..]));
+        found.extend(values);
+    }
+    if is_among(&name, "sed gsed ssed") {
+        found.extend(arguments.iter().filter_map(|word| of_sed(word)));
+    }
+    if let Some((_, signs)) = SCRIPTS.iter().find(|(names, _)| is_among(&name, names)) {
+        let is_script = |word: &&String| {
+            let word = word.to_lowercase();
+            signs.iter().any(|sign| match *sign {
+                "+" => word.starts_with('+'),
+                sign => word.contains(sign),
+            })
+        };
+        found.extend(arguments.iter().filter(is_script).cloned());
+    }
+    found
+}
+
+/// What `sed` runs of a script: the command `e`, and what `s` puts in with the flag `e`.
+fn of_sed(script: &str) -> Option<String> {
+    let pieces = script.split(['\n', ';', '{', '}']);
+    let orders = pieces.filter_map(|piece| {
+        let command = piece.trim_start_matches(|c: char| c.is_ascii_digit() || " \t$,~+!".contains(c));
+        // Behind a pattern that chooses lines.
+        let command = match command.strip_prefix('/') {
+            Some(rest) => rest.rsplit('/').next().unwrap_or(rest).trim_start(),
+            None => command,
+        };
+        let mut letters = command.chars();
+        match (letters.next(), letters.next()) {
+            (Some('e'), Some(next)) if next.is_whitespace() || next == '.' || next == '/' => {
+                Some(letters.as_str().to_owned())
+            }
+            (Some('s'), Some(sign)) if !sign.is_alphanumeric() => {
+                let flags = command.rsplit(sign).next().unwrap_or_default();
+                let runs = flags.contains('e') && flags.chars().all(|c| c.is_ascii_alphanumeric());
+                runs.then(|| letters.as_str().replace(sign, " "))
+            }
+            _ => None,
+        }
+    });
+    let orders: Vec<String> = orders.collect();
+    (!orders.is_empty()).then(|| orders.join(" ; "))
+}
+
+/// The texts that shell text puts into the input of programs, other than shells, that run what they read.
+pub(in crate::exec) fn fed(text: &str) -> Vec<String> {
+    let text = text::read(text);
+    let mut found = Vec::new();
+    for written in &text.commands {
+        let starts = runners::beginnings(&written.words);
+        if starts.iter().any(|at| runs_input(&written.words[*at..])) {
+            found.extend(written.fed.iter().cloned());
+            if written.is_piped {
+                found.push(text.piped.join(" "));
+            }
+        }
+    }
+    found
+}
+
+/// Whether a program runs what it reads: it is given nothing else to run.
+fn runs_input(words: &[String]) -> bool {
+    let Some((program, arguments)) = words.split_first() else {
+        return false;
+    };
+    let name = base_name(program).to_lowercase();
+    let is_file = |word: &String| !word.starts_with('-') && !word.contains("/dev/stdin");
+    if is_among(&name, "bmake gmake make") {
+        let mut files = arguments.iter().enumerate();
+        return files.any(|(at, word)| {
+            ["-f-", "--file=-", "--makefile=-"].contains(&word.as_str())
+                || ["-", "/dev/stdin"].contains(&word.as_str()) && at > 0 && arguments[at - 1].starts_with('-')
+        });
+    }
+    if name == "xargs" {
+        return arguments.iter().any(|word| runners::interpreter(word).is_some());
+    }
+    let is_interpreter = runners::interpreter(program).is_some_and(|by| !by.is_shell);
+    is_among(&name, RUNNING_INPUT) || is_interpreter && orders(words).is_empty() && !arguments.iter().any(is_file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        let read = text::read(text).commands.into_iter().next();
+        read.expect("a command").words
+    }
+
+    #[test]
+    fn what_programs_are_given_to_run() {
+        for (command, expected) in [
+            ("python3 -c 'os.system(\"x\")'", &["os.system(\"x\")"][..]),
+            ("python3 -Bc 'x' a", &["x"]),
+            ("python3 x.py -c y", &["y"]),
+            ("perl -ne 'print' f", &["print"]),
+            ("node --eval=x", &["x"]),
+            ("sh -c x", &[]),
+            ("tar --to-command='git push' -xf a", &["git push"]),
+            ("tar -cf a --checkpoint-action=exec=x b", &["exec=x"]),
+            ("git commit -m 'git push'", &[]),
+            ("git log --grep=push", &[]),
+            ("apt install rm", &[]),
+            ("sed '1e git push' f", &["git push"]),
+            ("sed -n '/a/ e date' f", &["date"]),
+            ("sed 's/x/git push/e' f", &["x git push e"]),
+            ("sed 's/git push/x/g; s/e/e/' f", &[]),
+            ("sed -i 's|a|rm|' e", &[]),
+            ("awk 'BEGIN{system(\"x\")}'", &["BEGIN{system(\"x\")}"]),
+            ("awk '{print $1}' f", &[]),
+            ("vim '+!x' f", &["+!x"]),
+            ("sqlite3 f '.shell x'", &[".shell x"]),
+            ("sqlite3 f 'select 1'", &[]),
+            ("socat - EXEC:'x y'", &["EXEC:x y"]),
+            ("nc -e 'x' h 1", &["x"]),
+        ] {
+            assert_eq!(orders(&words(command)), expected, "{command}");
+        }
+    }
+
+    #[test]
+    fn what_is_put_into_programs_that_run_it() {
+        for (text, expected) in [
+            ("python3 <<< 'x'", &["x"][..]),
+            ("python3 - <<< 'x'", &["x"]),
+            ("python3 x.py <<< 'y'", &[]),
+            ("python3 -c y <<< 'x'", &[]),
+            ("make -f - <<< 'a:'", &["a:"]),
+            ("make a <<< 'b'", &[]),
+            ("echo 'x y' | parallel", &["echo x y"]),
+            ("sqlite3 f <<E\n.shell x\nE", &[".shell x\n"]),
+            ("xargs -I{} sh -c {} <<< 'x'", &["x"]),
+            ("xargs cat <<< 'x'", &[]),
+            ("cat <<< x", &[]),
+            ("bash <<< x", &[]),
+        ] {
+            assert_eq!(fed(text), expected, "{text}");
+        }
+    }
+}
