@@ -79,10 +79,27 @@ class Job:
     mark: str = ""
     started: float = 0.0
     ended: float = 0.0
+    # Seconds of processor time that it took with all that it waited for.
+    processor: float = 0.0
     # Why it was ended, where it was not left to its end.
     stopped: str = ""
     # The programs that were still running after it and had to be ended.
     left: list[str] = field(default_factory=list)
+
+
+class Process(subprocess.Popen):
+    """One that says how much processor time it took with its children."""
+
+    processor = 0.0
+
+    def _try_wait(self, wait_flags: int) -> tuple[int, int]:
+        try:
+            pid, status, used = os.wait4(self.pid, wait_flags)
+        except ChildProcessError:
+            return self.pid, 0
+        if pid:
+            self.processor = used.ru_utime + used.ru_stime
+        return pid, status
 
 
 class Pool:
@@ -91,7 +108,7 @@ class Pool:
     def __init__(self, logs: Path, slots: int, deadline: float, say: Callable[[str], None]):
         self.logs, self.slots, self.deadline, self.say = logs, slots, deadline, say
         self.waiting: list[Job] = []
-        self.running: dict[Job, subprocess.Popen] = {}
+        self.running: dict[Job, Process] = {}
         self.finished: list[tuple[Job, list[Result]]] = []
         # Never started: the job, and why.
         self.not_run: list[tuple[Job, str]] = []
@@ -162,7 +179,7 @@ class Pool:
         piped = job.on_line is not None
         try:
             with log.open("wb") as out:
-                process = subprocess.Popen(
+                process = Process(
                     job.command,
                     cwd=job.cwd,
                     env=env,
@@ -179,7 +196,7 @@ class Pool:
         self.running[job] = process
         threading.Thread(target=self._watch, args=(job, process), daemon=True).start()
 
-    def _watch(self, job: Job, process: subprocess.Popen) -> None:
+    def _watch(self, job: Job, process: "Process") -> None:
         for line in process.stdout or ():
             try:
                 job.on_line(line.decode(errors="replace"))
@@ -192,6 +209,7 @@ class Pool:
             status = process.wait(timeout=job.limit)
         except subprocess.TimeoutExpired:
             end(process, job.mark)
+        job.processor = process.processor
         if not job.leaves:
             job.left = end_what_is_left(job.mark)
         self.events.put(("ended", job, status))
@@ -266,7 +284,7 @@ class Pool:
         return self.logs / (f"{name}.txt" if job.attempt == 1 else f"{name}.{job.attempt}.txt")
 
 
-def end(process: subprocess.Popen, mark: str) -> None:
+def end(process: Process, mark: str) -> None:
     """Ends a process, its group, and whatever else of it carries the mark."""
     signal_group(process, signal.SIGTERM)
     try:
@@ -308,7 +326,7 @@ def kill_marked(mark: str) -> None:
         time.sleep(0.05)
 
 
-def signal_group(process: subprocess.Popen, number: int) -> None:
+def signal_group(process: Process, number: int) -> None:
     try:
         os.killpg(process.pid, number)
     except OSError:

@@ -8,6 +8,8 @@ from pool import Pool, Result
 LINES = 80
 # Shown of those that took longest.
 SLOWEST = 10
+# Shown of those that took most of the processor.
+HUNGRIEST = 12
 # Lines of the reason of one failure.
 REASON = 15
 # So many flaky ones are a failure.
@@ -58,8 +60,9 @@ class Report:
             counts = [sum(column) for column in zip(*(result.counts() for result in results))] or [0, 0]
             first, last = min(job.started for job in jobs), max(job.ended for job in jobs)
             work = sum(job.ended - job.started for job in jobs)
+            processor = sum(job.processor for job in jobs)
             lines.append(
-                f"{part:<22} {counts[0]:5d} passed {counts[1]:4d} failed   {clock(first - self.started)} to {clock(last - self.started)}, {clock(work)} of work"
+                f"{part:<22} {counts[0]:5d} passed {counts[1]:4d} failed   {clock(first - self.started)} to {clock(last - self.started)}, {clock(work)} of work, {clock(processor)} of processor"
             )
         return lines
 
@@ -67,7 +70,10 @@ class Report:
         longest = sorted(self.pool.finished, key=lambda entry: entry[0].started - entry[0].ended)
         jobs = [job for job, _ in longest if job.part != "building"][:SLOWEST]
         named = [f"{job.ended - job.started:.0f} s {job.name}" for job in jobs]
-        return ["slowest:", *(f"  {entry}" for entry in named)] if named else []
+        hungry = sorted(jobs_of(self.pool), key=lambda job: -job.processor)[:HUNGRIEST]
+        most = ", ".join(f"{job.processor:.0f} s {job.name}" for job in hungry if job.processor >= 1)
+        lines = ["slowest:", *(f"  {entry}" for entry in named)] if named else []
+        return [*lines, *([f"most of processor: {most}"[:900]] if most else [])]
 
     def failure_lines(self, room: int) -> list[str]:
         if not self.failed:
@@ -124,11 +130,18 @@ class Report:
         return [*notes, f"{self.passed_checks} passed, {self.failed_checks} failed"]
 
     def write(self) -> None:
-        """The end, and all failures whole, for who reads more than the end."""
+        """The end, all failures whole, and what each job took, for who reads more than the end."""
         texts = [f"{result.name}\n{result.reason}\nalone: {result.alone}\nlog: {result.log}\n" for result in self.failed]
         self.pool.logs.parent.mkdir(parents=True, exist_ok=True)
         (self.pool.logs.parent / "failed.txt").write_text("\n".join(texts))
+        took = sorted(((job.processor, job.ended - job.started, job.name) for job, _ in self.pool.finished), reverse=True)
+        lines = [f"{processor:7.1f} s of processor in {seconds:6.1f} s  {name}" for processor, seconds, name in took]
+        (self.pool.logs.parent / "took.txt").write_text("\n".join([*lines, ""]))
         (self.pool.logs.parent / "sums.txt").write_text("\n".join([*self.lines(), ""]))
+
+
+def jobs_of(pool: Pool) -> list:
+    return [job for job, _ in pool.finished if job.part != "building"]
 
 
 def kept_time(page: Path, kind: str) -> float | None:

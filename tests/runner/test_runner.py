@@ -71,6 +71,11 @@ class Runs(unittest.TestCase):
         self.assertIn("ended with processes left, which were stopped: 1: it leaves (sleep)", end.lines())
         self.assertEqual(marked(self.pool.finished[0][0].mark), [])
 
+    def test_what_a_job_takes_of_the_processor_is_said(self):
+        burn = "import time\nwhile time.process_time() < 1.2: pass"
+        end = self.run_all(self.job("it burns", f"python3 -c '{burn}'", judge=judge_one), self.job("it sleeps", "sleep 0.3", judge=judge_one))
+        self.assertIn("most of processor: 1 s it burns", end.lines())
+
     def test_what_fails_once_is_flaky_and_three_of_them_are_a_failure(self):
         def once(name):
             return self.job(name, f"test -e {self.path}/{name} || {{ touch {self.path}/{name}; echo the first time; exit 1; }}", judge=judge_one)

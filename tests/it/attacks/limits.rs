@@ -25,7 +25,7 @@ MUCH = 640 * MIB
 def fill(size=MUCH):
     return bytearray(b'x') * size
 def through():
-    time.sleep(10)
+    time.sleep(6)
     print('got through', flush=True)
     os._exit(0)
 def quiet():
@@ -78,7 +78,7 @@ const ROWS: &[(&str, &str, End)] = &[
     ),
     (
         "a daemon without streams, its parents gone",
-        "if child():\n    os.setsid()\n    if child():\n        os.closerange(0, 3); b = fill(); time.sleep(10)\n        \
+        "if child():\n    os.setsid()\n    if child():\n        os.closerange(0, 3); b = fill(); time.sleep(6)\n        \
          os._exit(0)\n    os._exit(0)\nos.wait(); through()",
         End::Memory,
     ),

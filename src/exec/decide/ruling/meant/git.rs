@@ -81,7 +81,7 @@ pub(super) fn brings_settings(text: &str) -> bool {
         let mut values = behind.filter_map(|behind| behind.strip_prefix('='));
         values.any(|value| !value.starts_with("/dev/null"))
     };
-    SETTING.iter().any(|name| is_set(&name))
+    SETTING.iter().any(is_set)
 }
 
 #[cfg(test)]
