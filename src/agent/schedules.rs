@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use world::World;
 
 /// Schedules of an ordinary run; `tests/all nightly` plays 10,000.
-const SCHEDULES: u64 = 3_000;
+const SCHEDULES: u64 = 1_500;
 /// Threads that play them side by side.
 const PLAYERS: u64 = 2;
 /// Failures after which no more is played.

@@ -38,6 +38,7 @@ NIGHTLY = {
     "lib agent::schedules::*": {"COUNTERSIGN_SCHEDULES": "10000"},
     "lib model::fuzz::*": {"COUNTERSIGN_FUZZ": "200000"},
     "it crash::*": {"COUNTERSIGN_CRASH_RUNS": "300"},
+    "it attacks::later_files::no_entry*": {"COUNTERSIGN_ALL_NAMES": "1"},
 }
 
 

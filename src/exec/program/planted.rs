@@ -822,6 +822,11 @@ mod tests {
             ("kubectl kustomize --enable-helm --helm-command sh .", Some("ws")),
             ("helm x --post-renderer sh", Some("ws")),
             ("node --test", Some("ws")),
+            ("docker --config sub run image", Some("ws/sub")),
+            ("kubectl --kubeconfig a.txt get pods", Some("ws/a.txt")),
+            ("helm x --post-renderer ./go.sh", Some("ws/./go.sh")),
+            ("terraform -chdir=sub plan", Some("ws/sub")),
+            ("nc -e ./go.sh h 1", Some("ws/./go.sh")),
             ("perl -e 'do\"./a.txt\"'", Some("ws/./a.txt")),
             // By a setting that is written.
             ("gh alias set x '!sh a.txt'", Some("ws")),
@@ -833,6 +838,7 @@ mod tests {
             // As data.
             ("mytool deploy a.txt", None),
             ("docker run --entrypoint sh image", None),
+            ("docker run --env-file a.txt image", None),
             ("gh completion --shell bash", None),
             ("git config user.name x", None),
             ("git config --get alias.x", None),

@@ -81,12 +81,10 @@ fn anything() -> Vec<String> {
 /// Whether the program of a command is a word that may become several when it runs, by what stands in the same text: a variable that
 /// is set there (`c='git push'; $c`), words that are put in its place, or what another command prints.
 fn becomes_words(program: &str, text: &str) -> bool {
-    /// They print the path of one program.
-    const FINDING: &[&str] = &["command -v ", "type -p ", "which "];
     let bare = program.trim_matches('"');
     if let Some(inner) = bare.strip_prefix("$(").or_else(|| bare.strip_prefix('`')) {
         let is_whole = bare.ends_with([')', '`']);
-        return is_whole && !FINDING.iter().any(|finding| inner.trim_start().starts_with(finding));
+        return is_whole && !finds_one(inner.trim_end_matches([')', '`']));
     }
     let Some(name) = bare.strip_prefix('$') else {
         return false;
@@ -104,24 +102,40 @@ fn becomes_words(program: &str, text: &str) -> bool {
         .find(|c: char| !c.is_alphanumeric() && c != '_')
         .unwrap_or(name.len());
     match &name[..end] {
-        "" if name.starts_with(['@', '*']) => has_word(text, "set"),
+        "" if name.starts_with(['@', '*']) => becomes_several(text, "set"),
         "" => false,
         // Something behind it makes it a part of a word.
         _ if !name[end..].is_empty() && !name[end..].starts_with(['[', ':', '-', '=', '+', '?', '@', '#', '%']) => {
             false
         }
-        name => has_word(text, name),
+        name => becomes_several(text, name),
     }
 }
 
-/// Whether a text has a word by itself, not only as the name of a variable whose value is put in.
-fn has_word(text: &str, word: &str) -> bool {
+/// Whether the text of a substitution prints the path of one program, and nothing else.
+fn finds_one(inner: &str) -> bool {
+    const FINDING: &[&str] = &["command -v ", "type -p ", "which "];
+    let is_plain = !inner.contains([';', '|', '&', '\n', '$', '`', '(', '<', '>']);
+    is_plain && FINDING.iter().any(|finding| inner.trim_start().starts_with(finding))
+}
+
+/// Whether a text has a word by itself, not only as the name of a variable whose value is put in, nor to set it to the path of one
+/// program (`X=$(which x)`).
+fn becomes_several(text: &str, word: &str) -> bool {
     let is_of_name = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).any(|(at, _)| {
         let before = &text[..at];
         let after = &text[at + word.len()..];
         let is_value = before.ends_with('$') || before.ends_with("${");
-        !is_value && !before.ends_with(is_of_name) && !after.starts_with(is_of_name)
+        let set_to = after.strip_prefix('=').map(|value| value.trim_start_matches('"'));
+        let inner = set_to.and_then(|value| value.strip_prefix("$(")?.split_once(')'));
+        let is_path = inner.is_some_and(|(inner, behind)| {
+            finds_one(inner)
+                && !behind
+                    .trim_start_matches('"')
+                    .starts_with(|c: char| is_of_name(c) || "/.$`".contains(c))
+        });
+        !is_value && !is_path && !before.ends_with(is_of_name) && !after.starts_with(is_of_name)
     })
 }
 
@@ -157,9 +171,12 @@ impl Meant {
         for command in dashed {
             meant.add(command);
         }
-        let brings_settings = argv.iter().any(|word| git::brings_settings(word));
-        let of_git = meant.commands();
-        let of_git = of_git.flat_map(|command| git::meant(&command, (cwd, home), brings_settings));
+        let standing = git::Standing {
+            folders: git::folders(meant.commands(), cwd),
+            home,
+            brings_settings: argv.iter().any(|word| git::brings_settings(word)),
+        };
+        let of_git = meant.commands().flat_map(|command| standing.meant(&command));
         let of_git: Vec<Vec<String>> = of_git.take(MOST_DASHED).collect();
         for command in of_git {
             meant.add_from_each(command);

@@ -106,7 +106,14 @@ impl Looking<'_> {
                 return found;
             }
         }
-        let mut options = words.iter().enumerate().take_while(|(_, word)| *word != "--");
+        let is_container = ["docker", "nerdctl", "podman"].contains(&base_name(program))
+            && words
+                .first()
+                .is_some_and(|word| ["container", "create", "exec", "run"].contains(&word.as_str()));
+        // What it sets is set in the container.
+        let is_inside = |word: &str| is_container && word.starts_with("--env-file");
+        let options = words.iter().enumerate().take_while(|(_, word)| *word != "--");
+        let mut options = options.filter(|(_, word)| !is_inside(word));
         options.find_map(|(at, word)| {
             let value = value(word, words.get(at + 1))?;
             // It gets its words from elsewhere, and some of them from the folder.

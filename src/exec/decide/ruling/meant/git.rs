@@ -3,7 +3,8 @@
 use super::{anything, words_of};
 use crate::exec::command::base_name;
 use crate::exec::protected::aliased;
-use std::path::Path;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 /// Options in front of the sub-command whose value is the next word.
 const VALUED: &[&str] = &[
@@ -17,14 +18,16 @@ const VALUED: &[&str] = &[
 ];
 /// Sub-commands that push, each by its words.
 const PUSHING: &[&[&str]] = &[&["send-pack"], &["http-push"], &["subtree", "push"], &["lfs", "push"]];
-/// Variables by which settings come with the command itself: any sub-command may be an alias then.
+/// Variables by which settings come with the command itself, or by which they lie elsewhere: any sub-command may be an alias then.
+#[rustfmt::skip]
 const SETTING: &[&str] = &[
-    "GIT_CONFIG_COUNT",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_CONFIG_SYSTEM",
+    "GIT_COMMON_DIR", "GIT_CONFIG_COUNT", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_SYSTEM", "GIT_DIR", "GIT_EXEC_PATH",
+    "HOME",
 ];
-
+/// Options in front of the sub-command that do the same.
+const SETTING_OPTIONS: &[&str] = &["--config-env", "--exec-path=", "--git-dir", "include"];
+/// So many folders are looked into that a command goes to.
+const MOST_FOLDERS: usize = 8;
 /// Sub-commands of git itself, which no alias takes the place of.
 #[rustfmt::skip]
 const OWN: &[&str] = &[
@@ -34,44 +37,77 @@ const OWN: &[&str] = &[
     "rev-parse", "revert", "rm", "shortlog", "show", "stash", "status", "submodule", "switch", "symbolic-ref", "tag", "worktree",
 ];
 
-/// What else a command means, if it is one of git. With settings that come with it, anything that is not git's own.
-pub(super) fn meant(
-    command: &[String],
-    (cwd, home): (&Path, Option<&Path>),
-    brings_settings: bool,
-) -> Vec<Vec<String>> {
-    let Some((program, arguments)) = command.split_first() else {
-        return Vec::new();
-    };
-    if base_name(program) != "git" {
-        return Vec::new();
+/// Where git would run, and with which settings.
+pub(super) struct Standing<'a> {
+    pub(super) folders: Vec<PathBuf>,
+    pub(super) home: Option<&'a Path>,
+    /// Whether some of them come with the command.
+    pub(super) brings_settings: bool,
+}
+
+/// The folder of a command, and those that it goes to.
+pub(super) fn folders<'c>(commands: impl Iterator<Item = Cow<'c, [String]>>, cwd: &Path) -> Vec<PathBuf> {
+    let mut found = vec![cwd.to_owned()];
+    for command in commands {
+        let goes = ["cd", "pushd"].contains(&base_name(command.first().map_or("", String::as_str)));
+        let to = command.iter().skip(1).find(|word| !word.starts_with('-'));
+        if let Some(folder) = to.filter(|_| goes).map(|to| cwd.join(to))
+            && found.len() < MOST_FOLDERS
+            && !found.contains(&folder)
+        {
+            found.push(folder);
+        }
     }
-    let is_valued = |at: usize| at > 0 && VALUED.contains(&arguments[at - 1].as_str());
-    let Some(at) = (0..arguments.len()).find(|at| !arguments[*at].starts_with('-') && !is_valued(*at)) else {
-        return Vec::new();
-    };
-    let (front, sub_command, rest) = (&arguments[..at], &arguments[at], &arguments[at + 1..]);
-    let git = || std::iter::once("git".to_owned());
-    let begins = |words: &&&[&str]| words.iter().eq(arguments[at..].iter().take(words.len()));
-    if let Some(words) = PUSHING.iter().find(begins) {
-        let behind = arguments[at + words.len()..].iter().cloned();
-        return vec![git().chain(["push".to_owned()]).chain(behind).collect()];
+    found
+}
+
+impl Standing<'_> {
+    /// What else a command means, if it is one of git. With settings that come with it, anything that is not git's own.
+    pub(super) fn meant(&self, command: &[String]) -> Vec<Vec<String>> {
+        let Some((program, arguments)) = command.split_first() else {
+            return Vec::new();
+        };
+        if base_name(program) != "git" {
+            return Vec::new();
+        }
+        let is_valued = |at: usize| at > 0 && VALUED.contains(&arguments[at - 1].as_str());
+        let Some(at) = (0..arguments.len()).find(|at| !arguments[*at].starts_with('-') && !is_valued(*at)) else {
+            return Vec::new();
+        };
+        let (front, sub_command, rest) = (&arguments[..at], &arguments[at], &arguments[at + 1..]);
+        let git = || std::iter::once("git".to_owned());
+        let begins = |words: &&&[&str]| words.iter().eq(arguments[at..].iter().take(words.len()));
+        if let Some(words) = PUSHING.iter().find(begins) {
+            let behind = arguments[at + words.len()..].iter().cloned();
+            return vec![git().chain(["push".to_owned()]).chain(behind).collect()];
+        }
+        if OWN.contains(&sub_command.as_str()) {
+            return Vec::new();
+        }
+        let sets = |word: &String| {
+            SETTING_OPTIONS
+                .iter()
+                .any(|option| word.to_lowercase().starts_with(option))
+        };
+        if self.brings_settings || front.iter().any(sets) {
+            return vec![git().chain(anything()).collect()];
+        }
+        // The folder that it is told to be in may be another repository.
+        let told = front
+            .iter()
+            .position(|word| word == "-C")
+            .and_then(|at| front.get(at + 1));
+        let folders = self.folders.iter().map(|folder| match told {
+            Some(told) => folder.join(told),
+            None => folder.clone(),
+        });
+        let aliases = folders.flat_map(|folder| aliased(sub_command, &folder, self.home));
+        let meant = aliases.map(|alias| match alias.strip_prefix('!') {
+            Some(text) => words_of(text).into_iter().chain(rest.iter().cloned()).collect(),
+            None => git().chain(words_of(&alias)).chain(rest.iter().cloned()).collect(),
+        });
+        meant.collect()
     }
-    if brings_settings && !OWN.contains(&sub_command.as_str()) {
-        return vec![git().chain(anything()).collect()];
-    }
-    // The folder that it is told to be in may be another repository.
-    let folder = front
-        .iter()
-        .position(|word| word == "-C")
-        .and_then(|at| front.get(at + 1));
-    let folder = folder.map_or_else(|| cwd.to_owned(), |folder| cwd.join(folder));
-    let aliases = aliased(sub_command, &folder, home);
-    let meant = aliases.iter().map(|alias| match alias.strip_prefix('!') {
-        Some(text) => words_of(text).into_iter().chain(rest.iter().cloned()).collect(),
-        None => git().chain(words_of(alias)).chain(rest.iter().cloned()).collect(),
-    });
-    meant.collect()
 }
 
 /// Whether a text sets settings of git for the command.
@@ -98,12 +134,18 @@ mod tests {
         std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("written");
         let settings = "[alias]\n\tp = push --force\n\tSh = \"!git push; rm x\"\n\tst = status\n";
         std::fs::write(git.join("config"), settings).expect("written");
+        let standing = |brings_settings: bool| Standing {
+            folders: vec![dir.path().to_owned()],
+            home: None,
+            brings_settings,
+        };
         for (command, expected) in [
             ("git p origin", &["git push --force origin"][..]),
             ("git P", &["git push --force"]),
             ("git -c a.b=c sh y", &["git push rm x y"]),
             ("git st", &["git status"]),
             ("git commit -m p", &[]),
+            ("git add p", &[]),
             ("git send-pack o", &["git push o"]),
             ("git subtree push -P x", &["git push -P x"]),
             ("git subtree pull", &[]),
@@ -111,14 +153,24 @@ mod tests {
             ("git", &[]),
         ] {
             let words = words_of(command);
-            let found: Vec<String> = meant(&words, (dir.path(), None), false)
-                .iter()
-                .map(|words| words.join(" "))
-                .collect();
+            let found = standing(false).meant(&words);
+            let found: Vec<String> = found.iter().map(|words| words.join(" ")).collect();
             assert_eq!(found, expected, "{command}");
         }
-        let brought = |command: &str| meant(&words_of(command), (dir.path(), None), true);
-        assert_eq!((brought("git x").len(), brought("git status").len()), (1, 0));
+        for (command, brings_settings, count) in [
+            ("git x", true, 1),
+            ("git status", true, 0),
+            ("git --git-dir=x p", false, 1),
+            ("git -c include.path=x y", false, 1),
+            ("git --exec-path=x y", false, 1),
+            ("git y", false, 0),
+        ] {
+            assert_eq!(
+                standing(brings_settings).meant(&words_of(command)).len(),
+                count,
+                "{command}"
+            );
+        }
         for (text, expected) in [
             ("GIT_CONFIG_COUNT=1 git x", true),
             ("export GIT_CONFIG_GLOBAL=/tmp/x; git x", true),
