@@ -2,6 +2,7 @@
 
 mod commands;
 mod folders;
+mod git_config;
 mod naming;
 mod net;
 mod orders;

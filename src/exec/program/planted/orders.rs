@@ -18,6 +18,7 @@ const SCRIPTS: &[(&str, &[&str])] = &[
 ];
 /// Programs that run what is put into their input, beside interpreters.
 const RUNNING_INPUT: &str = "at batch ed ex mariadb mysql nvim parallel psql sqlite3 vi view vim";
+const SEDS: &str = "sed gsed ssed";
 /// More words of one command are not looked at.
 const MOST_WORDS: usize = 2_000;
 
@@ -51,7 +52,7 @@ pub(in crate::exec) fn orders(words: &[String]) -> Vec<String> {
             .filter_map(|(at, word)| runners::value_of(option, word, &arguments[at + 1..]));
         found.extend(values);
     }
-    if is_among(&name, "sed gsed ssed") {
+    if is_among(&name, SEDS) {
         found.extend(arguments.iter().filter_map(|word| of_sed(word)));
     }
     if let Some((_, signs)) = SCRIPTS.iter().find(|(names, _)| is_among(&name, names)) {
@@ -67,18 +68,20 @@ pub(in crate::exec) fn orders(words: &[String]) -> Vec<String> {
     found
 }
 
-/// What `sed` runs of a script: the command `e`, and what `s` puts in with the flag `e`.
-fn of_sed(script: &str) -> Option<String> {
+/// What `sed` runs of a script: the command `e`, and what `s` puts in with the flag `e`. Without any text where it runs lines that it
+/// reads.
+fn of_sed(word: &str) -> Option<String> {
+    let attached = ["--expression=", "-e"];
+    let script = attached
+        .iter()
+        .find_map(|option| word.strip_prefix(option))
+        .unwrap_or(word);
     let pieces = script.split(['\n', ';', '{', '}']);
     let orders = pieces.filter_map(|piece| {
-        let command = piece.trim_start_matches(|c: char| c.is_ascii_digit() || " \t$,~+!".contains(c));
-        // Behind a pattern that chooses lines.
-        let command = match command.strip_prefix('/') {
-            Some(rest) => rest.rsplit('/').next().unwrap_or(rest).trim_start(),
-            None => command,
-        };
+        let command = behind_addresses(piece);
         let mut letters = command.chars();
         match (letters.next(), letters.next()) {
+            (Some('e'), None) => Some(String::new()),
             (Some('e'), Some(next)) if next.is_whitespace() || next == '.' || next == '/' => {
                 Some(letters.as_str().to_owned())
             }
@@ -92,6 +95,20 @@ fn of_sed(script: &str) -> Option<String> {
     });
     let orders: Vec<String> = orders.collect();
     (!orders.is_empty()).then(|| orders.join(" ; "))
+}
+
+/// A command of `sed` without the numbers and patterns in front that choose lines.
+fn behind_addresses(piece: &str) -> &str {
+    let mut rest = piece;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || " \t$,~+!".contains(c));
+        let Some(pattern) = rest.strip_prefix('/') else {
+            return rest;
+        };
+        let is_end = |at: usize| !pattern[..at].ends_with('\\');
+        let end = pattern.match_indices('/').map(|(at, _)| at).find(|at| is_end(*at));
+        rest = end.map_or("", |at| &pattern[at + 1..]);
+    }
 }
 
 /// The texts that shell text puts into the input of programs, other than shells, that run what they read.
@@ -127,6 +144,9 @@ fn runs_input(words: &[String]) -> bool {
     if name == "xargs" {
         return arguments.iter().any(|word| runners::interpreter(word).is_some());
     }
+    if is_among(&name, SEDS) {
+        return arguments.iter().any(|word| of_sed(word).is_some());
+    }
     let is_interpreter = runners::interpreter(program).is_some_and(|by| !by.is_shell);
     is_among(&name, RUNNING_INPUT) || is_interpreter && orders(words).is_empty() && !arguments.iter().any(is_file)
 }
@@ -157,8 +177,13 @@ mod tests {
             ("sed '1e git push' f", &["git push"]),
             ("sed -n '/a/ e date' f", &["date"]),
             ("sed 's/x/git push/e' f", &["x git push e"]),
+            ("sed -e'1e git push' f", &["git push"]),
+            ("sed --expression='1e git push' f", &["git push"]),
+            ("sed '/x/s//git push/e' f", &[" git push e"]),
+            ("sed '/a\\/e/,/b/e date' f", &["date"]),
+            ("sed '/a/d; /e/p' f", &[]),
             ("sed 's/git push/x/g; s/e/e/' f", &[]),
-            ("sed -i 's|a|rm|' e", &[]),
+            ("sed -i 's|a|rm|' g", &[]),
             ("awk 'BEGIN{system(\"x\")}'", &["BEGIN{system(\"x\")}"]),
             ("awk '{print $1}' f", &[]),
             ("vim '+!x' f", &["+!x"]),
@@ -184,6 +209,8 @@ mod tests {
             ("sqlite3 f <<E\n.shell x\nE", &[".shell x\n"]),
             ("xargs -I{} sh -c {} <<< 'x'", &["x"]),
             ("xargs cat <<< 'x'", &[]),
+            ("echo x | sed e", &["echo x"]),
+            ("echo x | sed 's/a/b/'", &[]),
             ("cat <<< x", &[]),
             ("bash <<< x", &[]),
         ] {
