@@ -12,7 +12,7 @@ use crate::protocol::permission::Permission;
 use crate::protocol::settings::SandboxPolicy;
 use crate::workspace::{Judge, Opened};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -590,11 +590,8 @@ impl Walls {
     /// What is kept for what leads to it, and not by its name.
     fn led_to(&self) -> Vec<PathBuf> {
         let looked = self.clone().looked(true);
-        let named = looked
-            .later
-            .as_ref()
-            .map(|later| later.there.clone())
-            .unwrap_or_default();
+        let there = looked.later.as_ref().map(|later| later.there.clone());
+        let named: HashSet<PathBuf> = there.into_iter().flatten().collect();
         let awaited = |guard: &Guard| guard.awaited.iter().map(|(_, place)| place.clone()).collect::<Vec<_>>();
         let guard = Guard::of_walls(&looked);
         let plain = Guard::of_walls(&Walls { later: None, ..looked });

@@ -25,6 +25,7 @@ pub(crate) use table::Reader;
 
 use super::confinement::Walls;
 use super::git::path_of_bytes;
+use indexmap::IndexSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read as _};
@@ -98,7 +99,7 @@ pub fn acts_later(path: &Path) -> bool {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Guard {
     /// Existing paths: folders, files, or links (the link itself, and its target as a path of its own).
-    pub existing: Vec<PathBuf>,
+    pub existing: IndexSet<PathBuf>,
     /// Names that do not exist yet, each with the folder in which it must not appear.
     pub missing: Vec<(PathBuf, OsString)>,
     /// Where links and pointer files lead although nothing is there yet, each with the outermost root that it lies in.
@@ -107,7 +108,7 @@ pub(crate) struct Guard {
     /// Places that may be neither read nor written, whether they exist or not.
     pub hidden: Vec<PathBuf>,
     /// Entries further down that stay as they are, while the folders around them may be moved.
-    pub standing: Vec<PathBuf>,
+    pub standing: IndexSet<PathBuf>,
 }
 
 /// How what is there is held.
@@ -231,8 +232,8 @@ impl Guard {
     }
 
     fn stand(&mut self, place: PathBuf) {
-        if !self.existing.contains(&place) && !self.standing.contains(&place) {
-            self.standing.push(place);
+        if !self.existing.contains(&place) {
+            self.standing.insert(place);
         }
     }
 
@@ -291,9 +292,7 @@ impl Guard {
     }
 
     fn keep(&mut self, path: PathBuf) {
-        if !self.existing.contains(&path) {
-            self.existing.push(path);
-        }
+        self.existing.insert(path);
     }
 
     /// A link's target and the folder that a `.git` file points at matter as much as the entry itself, also where they
@@ -346,14 +345,12 @@ impl Guard {
 
     /// The guarded path that is nearest above `path`, if any. `path` is canonical.
     pub(crate) fn nearest(&self, path: &Path) -> Option<PathBuf> {
+        let existing = path.ancestors().find(|above| self.existing.contains(*above));
         let missing = self.missing.iter().map(|(root, name)| root.join(name));
         let awaited = self.awaited.iter().map(|(_, target)| target.clone());
-        self.existing
-            .iter()
-            .cloned()
-            .chain(missing)
-            .chain(awaited)
-            .filter(|guarded| path.starts_with(guarded))
+        let others = missing.chain(awaited).filter(|guarded| path.starts_with(guarded));
+        others
+            .chain(existing.map(Path::to_owned))
             .max_by_key(|guarded| guarded.components().count())
     }
 }
@@ -547,7 +544,7 @@ mod tests {
         let root = canonical(&dir);
         fs::create_dir(root.join(".git")).expect("mkdir");
         let guard = Guard::of(std::slice::from_ref(&root));
-        assert_eq!(guard.existing, [root.join(".git")]);
+        assert_eq!(guard.existing, IndexSet::from([root.join(".git")]));
         let missing: Vec<_> = guard.missing.iter().map(|(_, name)| name.as_os_str()).collect();
         assert_eq!(missing, [".countersign", ".codex", ".agents"]);
         assert_eq!(
@@ -658,7 +655,10 @@ mod tests {
             later: Some(Later::default()),
             ..Walls::default()
         };
-        std::thread::spawn(move || done.send(Guard::of_walls(&walls.looked(false))));
+        std::thread::spawn(move || {
+            let guard = Guard::of_walls(&walls.looked(false));
+            done.send(Box::new(guard))
+        });
         let guard = waiting
             .recv_timeout(std::time::Duration::from_secs(60))
             .expect("an end");
@@ -735,7 +735,7 @@ mod tests {
             "three",
             "two",
         ];
-        assert_eq!(existing, expected.map(|name| root.join(name)));
+        assert_eq!(existing, IndexSet::from(expected.map(|name| root.join(name))));
         assert_eq!(guard.awaited, [(root.clone(), root.join("nothing/x"))]);
         assert_eq!(guard.missing, []);
     }
@@ -819,7 +819,7 @@ mod tests {
         let mut standing = guard.standing.clone();
         standing.sort();
         let expected = ["config/tasks.json", "scripts/pre-commit.sh", "sub/.vscode"];
-        assert_eq!(standing, expected.map(|name| root.join(name)));
+        assert_eq!(standing, IndexSet::from(expected.map(|name| root.join(name))));
         assert_eq!(guard.awaited, [(root.clone(), root.join("config/launch.json"))]);
     }
 
@@ -838,7 +838,7 @@ mod tests {
             ..Walls::default()
         };
         let guard = Guard::of_walls(&walls);
-        assert_eq!(guard.existing, [root.join("docs")]);
+        assert_eq!(guard.existing, IndexSet::from([root.join("docs")]));
         assert_eq!(guard.hidden, walls.unreadable);
         for (name, expected) in [("new", true), (".env.local", true), (".env", false), ("where", false)] {
             let missing = guard.missing.contains(&(root.clone(), name.into()));

@@ -7,6 +7,7 @@ use super::limits::Limits;
 use super::{hidden, landlock, sys};
 use crate::config::bounds::Bounds;
 use crate::exec::protected::Guard;
+use indexmap::IndexMap;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -159,46 +160,56 @@ enum Access {
 /// guarded entry: a folder that is a mount cannot be renamed, so what it leads to stays where it is. A root within a root
 /// needs no mount of its own, which would only keep files from being renamed into it.
 fn plan(roots: &[PathBuf], guard: &Guard) -> Vec<(PathBuf, Access)> {
-    let mut mounts: Vec<(PathBuf, Access)> = Vec::new();
-    let mut add = |path: &Path, access: Access| {
-        if path != Path::new("/") && !mounts.iter().any(|(known, _)| known == path) {
-            mounts.push((path.to_owned(), access));
-        }
-    };
+    let mut mounts = Mounts::default();
     let within = |path: &Path| roots.iter().any(|root| path.starts_with(root) && path != root);
-    let between = |path: &Path, add: &mut dyn FnMut(&Path, Access)| {
+    let between = |path: &Path, mounts: &mut Mounts| {
         for folder in path
             .ancestors()
             .skip(1)
             .take_while(|folder| within(folder) || roots.iter().any(|root| root == folder))
         {
-            // On the way to a place that was granted inside something guarded.
-            let guarded = guard.nearest(folder).is_some() && !granted(folder, roots, guard);
-            add(folder, if guarded { Access::Read } else { Access::Write });
+            mounts.add(folder, || {
+                // On the way to a place that was granted inside something guarded.
+                let guarded = guard.nearest(folder).is_some() && !granted(folder, roots, guard);
+                if guarded { Access::Read } else { Access::Write }
+            });
         }
     };
     for path in &guard.existing {
-        add(path, Access::Read);
-        between(path, &mut add);
+        mounts.add(path, || Access::Read);
+        between(path, &mut mounts);
     }
     // The folders around these may be moved, and they with them.
     for path in guard.standing.iter().filter(|path| within(path)) {
-        add(path, Access::Read);
+        mounts.add(path, || Access::Read);
     }
     // What covers a hidden place comes later; here it is kept where it is.
     for path in guard.hidden.iter().filter(|path| within(path)) {
-        between(path, &mut add);
+        between(path, &mut mounts);
     }
     for root in roots {
         if !within(root) {
-            add(root, Access::Write);
+            mounts.add(root, || Access::Write);
         } else if guard.nearest(root).is_some() {
-            add(root, Access::Write);
-            between(root, &mut add);
+            mounts.add(root, || Access::Write);
+            between(root, &mut mounts);
         }
     }
+    let mut mounts: Vec<_> = mounts.0.into_iter().collect();
     mounts.sort_by_key(|(path, _)| path.components().count());
     mounts
+}
+
+/// Places and how each is mounted: as it was first said.
+#[derive(Default)]
+struct Mounts(IndexMap<PathBuf, Access>);
+
+impl Mounts {
+    fn add(&mut self, path: &Path, access: impl FnOnce() -> Access) {
+        if path != Path::new("/") && !self.0.contains_key(path) {
+            self.0.insert(path.to_owned(), access());
+        }
+    }
 }
 
 /// Whether a path lies in a root that itself lies in something guarded, or is one.
@@ -328,7 +339,7 @@ mod tests {
             ),
         ] {
             let guard = Guard {
-                existing,
+                existing: existing.into_iter().collect(),
                 ..Guard::default()
             };
             let mut mounts = plan(&roots, &guard);
