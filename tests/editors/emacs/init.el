@@ -14,6 +14,8 @@
       native-comp-enable-subr-trampolines nil
       ;; Every message is kept; the runner saves them.
       eglot-events-buffer-config '(:size nil :format full))
+;; Nor what was loaded before this file.
+(advice-add 'native--compile-async :override #'ignore)
 ;; What is typed must arrive as typed.
 (electric-indent-mode -1)
 (set-language-environment "UTF-8")
