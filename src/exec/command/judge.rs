@@ -70,6 +70,8 @@ pub fn judge(argv: &[String], cwd: &Path) -> Judgement {
 
 fn part(words: &[Word], text: String, label: Label, why: Option<String>) -> Part {
     let argv: Vec<String> = words.iter().map(|word| word.text.clone()).collect();
+    let is_whole = |at: &usize| !words[*at].known && !words[*at].splits && !words[*at].glob;
+    let whole = (0..words.len()).filter(is_whole).collect();
     let (kind, said) = kinds::describe(&argv);
     let text = match text.char_indices().nth(MAX_SHOWN) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -84,6 +86,7 @@ fn part(words: &[Word], text: String, label: Label, why: Option<String>) -> Part
         why,
         starts: None,
         is_plain: false,
+        whole,
     }
 }
 

@@ -72,6 +72,9 @@ pub struct Part {
     /// Whether it only reads without walls, too: it loads no code and reaches nobody.
     #[serde(skip)]
     pub is_plain: bool,
+    /// Which of the words, by their places, are one word each although only the run can tell them: they stand in quotes.
+    #[serde(skip)]
+    pub whole: Vec<usize>,
 }
 
 /// What is said of a whole command.

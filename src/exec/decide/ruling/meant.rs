@@ -2,63 +2,16 @@
 //! is not understood every run of its words.
 
 mod git;
+mod running;
 mod values;
 
-use crate::exec::command::{Judgement, Part, Starts, base_name, is_known, is_starter, judge, shell_text, with_braces};
+use crate::exec::command::{Judgement, Part, Starts, base_name, is_starter, judge, shell_text, with_braces};
 use crate::exec::decide::plain;
 use crate::exec::program::{fed, orders};
 use crate::exec::rules::UNKNOWN;
+use running::{completes, runs_nothing, takes_text};
 use std::borrow::Cow;
 use std::path::Path;
-
-/// Sub-commands, and options, by which a program runs a command.
-const RUNNING_BY_WORD: &[(&str, &[&str])] = &[
-    ("bun", &["x"]),
-    ("cargo", &["watch"]),
-    ("conda", &["run"]),
-    ("docker", &["exec", "run"]),
-    (
-        "git",
-        &[
-            "bisect",
-            "difftool",
-            "filter-branch",
-            "for-each-repo",
-            "mergetool",
-            "rebase",
-            "submodule",
-        ],
-    ),
-    ("just", &["--command", "-c"]),
-    ("kubectl", &["exec", "run"]),
-    ("mamba", &["run"]),
-    ("nix", &["develop", "run", "shell"]),
-    ("npm", &["exec", "x"]),
-    ("pdm", &["run"]),
-    ("pipenv", &["run"]),
-    ("pnpm", &["dlx", "exec"]),
-    ("podman", &["exec", "run"]),
-    ("poetry", &["run"]),
-    ("uv", &["run"]),
-    ("yarn", &["dlx", "exec"]),
-];
-
-/// Sub-commands that run others of their program.
-const RUNNING_OTHERS: &[&str] = &["for-each-repo", "watch"];
-
-/// Options of programs that nothing is known of, behind which a command may stand.
-const BEFORE_COMMANDS: &[&str] = &[
-    "--",
-    "-c",
-    "-e",
-    "-x",
-    "--cmd",
-    "--command",
-    "--exec",
-    "--init-command",
-    "--run",
-    "--shell",
-];
 
 /// Programs whose sub-commands may be programs by themselves, named with both.
 const DASHED: &[&str] = &["cargo", "docker", "gh", "git", "kubectl"];
@@ -223,6 +176,12 @@ impl Meant {
     /// As far as one reading goes.
     fn found_in(&mut self, argv: &[String], judgement: &Judgement) {
         let text = shell_text(argv);
+        let is_taken_off = |command: &Vec<String>| {
+            let is_hidden = judgement.parts.iter().any(|part| part.argv == *command);
+            let name = base_name(command.first().map_or("", String::as_str));
+            // Of others where their command begins is less sure: sub-commands and folders may stand in front.
+            is_starter(name, Starts::AnyTail) && judgement.taken_off.contains(command) && !is_hidden
+        };
         let plain: Option<Vec<Vec<String>>> =
             plain::commands(argv).map(|plain| plain.into_iter().map(|command| command.words).collect());
         let mut commands: Vec<Vec<String>> = plain.iter().flatten().cloned().collect();
@@ -238,6 +197,9 @@ impl Meant {
         }
         for words in &judgement.taken_off {
             self.add(words.clone());
+            if words.iter().any(|word| completes(word)) {
+                self.run_by(words);
+            }
         }
         for part in &judgement.parts {
             let words = words_of(&part.text);
@@ -249,9 +211,8 @@ impl Meant {
                 };
                 self.add(part.argv.iter().map(put_in).collect());
             }
-            if part.argv.is_empty() || plain.is_none() && judgement.parts.len() == 1 {
+            if part.argv.is_empty() || plain.is_none() && judgement.parts.len() == 1 && !runs_nothing(&part.argv) {
                 let runs = |word: &String| is_starter(base_name(word), Starts::ItsWords);
-                let completes = |word: &String| is_starter(base_name(word), Starts::Completed);
                 let completing = (0..words.len()).filter(|at| completes(&words[*at]));
                 let starts = words.iter().position(runs).into_iter().chain(completing);
                 for (count, at) in starts.enumerate() {
@@ -273,7 +234,7 @@ impl Meant {
             {
                 self.add(anything());
             }
-            commands.push(part.argv.clone());
+            commands.push(as_quoted(part));
         }
         for command in values::renamed(&commands) {
             self.add(command);
@@ -295,11 +256,14 @@ impl Meant {
             for order in orders(&command) {
                 self.add_from_each(words_of_code(&order));
             }
-            self.run_by(&command);
+            if !is_taken_off(&command) || takes_text(base_name(command.first().map_or("", String::as_str))) {
+                self.run_by(&command);
+            }
             self.add(command);
         }
-        // Of text that is more than plain words the wrappers are taken off already, and what they add is not seen.
-        if let (None, Some(text)) = (&plain, text) {
+        // Of text that cannot be taken apart no wrapper is taken off.
+        let is_untold = judgement.parts.iter().any(|part| part.argv.is_empty());
+        if let (None, Some(text)) = (&plain, text.filter(|_| is_untold)) {
             let pieces = text.split([';', '&', '|', '\n', '(', ')', '{', '}']).map(words_of);
             for piece in pieces {
                 let runs = |word: &String| is_starter(base_name(word), Starts::ItsWords);
@@ -322,129 +286,17 @@ impl Meant {
             self.add(words);
         }
     }
-
-    /// What a command may run by its words, if it is one that runs commands.
-    fn run_by(&mut self, command: &[String]) {
-        let Some((program, arguments)) = command.split_first() else {
-            return;
-        };
-        let name = base_name(program);
-        let words_that_run = RUNNING_BY_WORD.iter().filter(|(program, _)| *program == name);
-        let has = |word: &&&str| arguments.iter().any(|argument| argument == **word);
-        let by_word = words_that_run.flat_map(|(_, words)| *words).find(has);
-        if let Some(word) = by_word.and_then(|_| RUNNING_OTHERS.iter().find(has)) {
-            let behind = arguments
-                .iter()
-                .skip_while(|argument| argument.as_str() != *word)
-                .skip(1);
-            let behind: Vec<String> = behind.flat_map(|argument| words_of(argument)).collect();
-            for from in 0..behind.len().min(MOST_WORDS) {
-                let others = behind[from..].iter().take(MOST_WORDS).cloned();
-                self.add(std::iter::once(name.to_owned()).chain(others).collect());
-            }
-        }
-        if by_word.is_none() && !is_starter(name, Starts::ItsWords) {
-            if !is_known(name) && !DASHED.contains(&name) {
-                self.run_by_unknown(arguments);
-            }
-            return;
-        }
-        let completes = |word: &String| is_starter(base_name(word), Starts::Completed);
-        if !command.iter().any(completes) {
-            return match command.iter().any(|word| takes_text(base_name(word))) {
-                true => {
-                    self.add_from_each(words_of(&arguments.join(" ")));
-                    self.add_from_each(values::words(arguments));
-                }
-                false => self.run_by_unknown(arguments),
-            };
-        }
-        let mut words = completed(arguments);
-        // What is put in is the program only where none stands before it.
-        let runs =
-            |word: &String| word.starts_with('-') || word == UNKNOWN || is_starter(base_name(word), Starts::ItsWords);
-        let first = words.iter().position(|word| !runs(word)).unwrap_or(words.len());
-        let mut starts: Vec<usize> = (0..words.len())
-            .filter(|from| *from <= first || words[*from] != UNKNOWN)
-            .collect();
-        // All that is put in may be a command by itself.
-        if first == words.len() && words.iter().any(|word| is_starter(base_name(word), Starts::ItsWords)) {
-            starts.push(words.len());
-            words.extend(anything());
-        }
-        words.push(UNKNOWN.to_owned());
-        self.lists.push((words, starts));
-        // What `parallel` is given may be commands by themselves.
-        if let Some(at) = arguments.iter().position(|word| word.starts_with(":::")) {
-            for word in &arguments[at + 1..] {
-                self.add(words_of(word));
-            }
-        }
-    }
-
-    /// What a program that nothing more is known of may run: any run of its words, and what text behind the usual options says.
-    /// Of other text, which is for people more often than not, what begins each command.
-    fn run_by_unknown(&mut self, arguments: &[String]) {
-        self.add_from_each(arguments.to_vec());
-        for (at, word) in arguments.iter().enumerate() {
-            let has_attached = BEFORE_COMMANDS
-                .iter()
-                .any(|option| *option != "--" && word.starts_with(option));
-            let value = values::of_option(word).unwrap_or(word);
-            if !word.contains(char::is_whitespace) {
-                // It may begin the command that goes on behind it.
-                if has_attached && value != word {
-                    let command = std::iter::once(value.to_owned()).chain(arguments[at + 1..].iter().cloned());
-                    self.add(command.take(MOST_WORDS).collect());
-                }
-                continue;
-            }
-            let is_behind = at > 0 && BEFORE_COMMANDS.contains(&arguments[at - 1].as_str());
-            if is_behind || has_attached {
-                self.add_from_each(words_of(word));
-                self.add_from_each(words_of(value));
-                continue;
-            }
-            for piece in value.split([';', '&', '|', '\n', '(', ')', '{', '}']) {
-                let sets = |word: &String| word.contains('=') && !word.starts_with('-');
-                let words: Vec<String> = words_of(piece).into_iter().skip_while(sets).collect();
-                if words
-                    .first()
-                    .is_some_and(|first| is_starter(base_name(first), Starts::ItsWords))
-                {
-                    self.run_by(&words);
-                }
-                self.add(words);
-            }
-        }
-    }
 }
 
-/// Whether a program that runs others by their words may run text as well: a wrapper that stands in front of a command does not.
-fn takes_text(name: &str) -> bool {
-    is_starter(name, Starts::ItsWords) && (is_starter(name, Starts::Text) || !is_starter(name, Starts::Behind))
-}
-
-/// The words of a program that completes a command, with what it puts in unknown.
-fn completed(arguments: &[String]) -> Vec<String> {
-    let mut put_in = "{}".to_owned();
-    let mut kept: Vec<&String> = Vec::new();
-    let mut rest = arguments.iter().take_while(|word| !word.starts_with(":::"));
-    while let Some(word) = rest.next() {
-        // `xargs -I NAME`, `-INAME`, `-J NAME`, `--replace=NAME`.
-        let attached = word.strip_prefix("-I").or_else(|| word.strip_prefix("--replace="));
-        match (word.as_str(), attached) {
-            ("-I" | "-J", _) => put_in = rest.next().cloned().unwrap_or_default(),
-            (_, Some(name)) => put_in = name.to_owned(),
-            _ => kept.push(word),
+/// The words of a part, those in quotes that are one word each.
+fn as_quoted(part: &Part) -> Vec<String> {
+    let mut words = part.argv.clone();
+    for at in &part.whole {
+        if let Some(word) = words.get_mut(*at).filter(|word| !word.contains('"')) {
+            *word = format!("\"{word}\"");
         }
     }
-    let is_put_in = |word: &str| word.contains("{}") || !put_in.is_empty() && word.contains(&put_in);
-    let words = kept.into_iter().flat_map(|word| match is_put_in(word) {
-        true => vec![UNKNOWN.to_owned()],
-        false => words_of(word),
-    });
-    words.collect()
+    words
 }
 
 /// `git-push` as `git push`.
