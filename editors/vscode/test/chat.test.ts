@@ -5,7 +5,7 @@ import { counts, hunkLines, unifiedLines } from "../src/chat/diff";
 import { fieldsOf, valueOf } from "../src/chat/form";
 import { highlighted } from "../src/chat/highlight";
 import { InputHistory } from "../src/chat/history";
-import { complete, mention, ownCommand, triggerAt } from "../src/chat/mentions";
+import { complete, couldFit, mention, ownCommand, triggerAt } from "../src/chat/mentions";
 import { Outbox } from "../src/chat/outbox";
 import type { Draft } from "../src/chat/outbox";
 import { screen } from "../src/chat/terminal";
@@ -37,6 +37,19 @@ test("what is being mentioned or called at the cursor", () => {
     if (kind !== undefined) assert.equal(found?.query, query, text);
   }
   assert.equal(triggerAt("@src rest", 4)?.query, "src");
+});
+
+test("what cannot be meant any more is not offered", () => {
+  for (const [sought, query, expected] of [
+    ["price_of", "price_o", true],
+    ["price_key", "price_o", false],
+    ["src/Prices.ts", "sprices", true],
+    ["src/prices.ts", "prices.ts:12-14", true],
+    ["anything", "", true],
+    ["a", "aa", false],
+  ] as const) {
+    assert.equal(couldFit(sought, query), expected, `${sought} by ${query}`);
+  }
 });
 
 test("a choice takes the place of what was typed", () => {

@@ -2,7 +2,7 @@
  * Where the person writes: mentions, calls, history, pictures, the mode and the model.
  */
 import { InputHistory } from "../src/chat/history";
-import { COMMANDS, complete, mention, ownCommand, triggerAt } from "../src/chat/mentions";
+import { COMMANDS, complete, couldFit, mention, ownCommand, triggerAt } from "../src/chat/mentions";
 import type { Trigger } from "../src/chat/mentions";
 import { Outbox } from "../src/chat/outbox";
 import type { Draft } from "../src/chat/outbox";
@@ -22,6 +22,8 @@ interface Offer {
   readonly label: string;
   readonly detail: string;
   readonly text: string;
+  /** Of a mention: what is searched for the words behind `@`. */
+  readonly sought?: string;
 }
 
 export class Composer {
@@ -176,10 +178,10 @@ export class Composer {
       return;
     }
     const { query } = this.trigger;
-    const special = ["selection", "diagnostics"].filter((name) => name.startsWith(query)).map((name): Offer => ({ label: `@${name}`, detail: name === "selection" ? "what is selected in the editor" : "the problems that the editor shows", text: `@${name}` }));
+    const special = ["selection", "diagnostics"].filter((name) => name.startsWith(query)).map((name): Offer => ({ label: `@${name}`, detail: name === "selection" ? "what is selected in the editor" : "the problems that the editor shows", text: `@${name}`, sought: name }));
     this.offer([
-      ...files.map((file): Offer => ({ label: file.fileName, detail: file.path, text: mention(file.matchType === "directory" ? `${file.path.replace(/\/$/, "")}/` : file.path) })),
-      ...symbols.map((symbol): Offer => ({ label: symbol.name, detail: `${symbol.kind} · ${symbol.container}`, text: symbol.mention })),
+      ...files.map((file): Offer => ({ label: file.fileName, detail: file.path, text: mention(file.matchType === "directory" ? `${file.path.replace(/\/$/, "")}/` : file.path), sought: file.path })),
+      ...symbols.map((symbol): Offer => ({ label: symbol.name, detail: `${symbol.kind} · ${symbol.container}`, text: symbol.mention, sought: symbol.name })),
       ...special,
     ]);
   }
@@ -246,7 +248,10 @@ export class Composer {
     if (this.trigger === undefined) {
       this.offer([]);
     } else if (this.trigger.kind === "mention") {
-      post({ type: "searchFiles", token: this.token, query: this.trigger.query });
+      const { query } = this.trigger;
+      // What cannot fit any more goes at once: Enter takes what is shown, and the answer comes later.
+      this.offer(this.shown.filter((one) => one.sought !== undefined && couldFit(one.sought, query)));
+      post({ type: "searchFiles", token: this.token, query });
     } else {
       const { query } = this.trigger;
       const all = [

@@ -53,6 +53,16 @@ export function mention(path: string, lines?: { start: number; end: number }): s
   return `@${name}${place}`;
 }
 
+/** Whether what was offered may still be meant by `query`: its letters stand in it in their order. What follows a colon is a place in it. */
+export function couldFit(sought: string, query: string): boolean {
+  const wanted = query.replace(/:.*$/, "").toLowerCase();
+  let at = 0;
+  for (const letter of sought.toLowerCase()) {
+    if (wanted.startsWith(letter, at)) at += letter.length;
+  }
+  return at === wanted.length;
+}
+
 /** Puts `chosen` in the place of what was being typed; a blank comes behind it. */
 export function complete(text: string, caret: number, trigger: Trigger, chosen: string): { text: string; caret: number } {
   const rest = text.slice(caret).replace(/^"/, "");

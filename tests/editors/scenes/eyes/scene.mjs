@@ -22,6 +22,7 @@ export async function play(editor) {
   await text.pressSequentially("See @price_o");
   const offer = chat.locator(".offers li", { hasText: "function" }).first();
   check("a symbol is offered", await until("the symbol", () => offer.isVisible(), 30000).catch(() => false), await chat.locator(".offers").innerText());
+  check("and nothing that what is typed cannot mean", !(await chat.locator(".offers").innerText()).includes("price_key"), await chat.locator(".offers").innerText());
   check("with its kind and its file", /price_of[^]*function[^]*prices\.py/.test(await offer.innerText()), await offer.innerText());
   await editor.shot("symbol");
   await offer.click();
