@@ -19,6 +19,18 @@ export async function decideOn(editor, text, title) {
   return offered;
 }
 
+/** Answers that a change is decided in its files. The editor goes to the first place then, and a person looks there before going elsewhere. */
+export async function goToFiles(editor) {
+  const from = await editor.line();
+  await editor.answer("Decide in the files");
+  const hasGone = async () => {
+    const line = await editor.line();
+    return line && line !== from;
+  };
+  // It may have been there.
+  await until("the editor to go to the change", hasGone, 5000).catch(() => undefined);
+}
+
 /** What a question says, in one line: a frame around it, and where its lines are broken, say nothing. */
 export const plain = (text) => text.replace(/^.*?│(.*)│.*$/gm, "$1").replace(/\s+/g, " ");
 

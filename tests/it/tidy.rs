@@ -1,6 +1,6 @@
 //! What the tree must look like: formatting, walls between rooms, and the list of behaviours.
 
-use regex::Regex;
+use regex::{Regex, bytes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -98,10 +98,11 @@ fn walls_between_rooms_stand() {
         .filter(|(path, _)| path.starts_with("src/") && path.ends_with(".rs"));
     let mut breaches = Vec::new();
     for (word, rooms, reason) in WALLS {
-        let word = Regex::new(word).unwrap();
+        // Our names are ASCII, and without the tables of Unicode this takes a tenth of the time.
+        let word = bytes::RegexBuilder::new(word).unicode(false).build().unwrap();
         for (path, text) in sources.clone().filter(|(path, _)| !is_in(path, rooms)) {
             for (line, code) in code(text) {
-                if word.is_match(code) {
+                if word.is_match(code.as_bytes()) {
                     breaches.push(format!("{path}:{line}: {} ({reason})", code.trim()));
                 }
             }

@@ -39,6 +39,7 @@ NIGHTLY = {
     "lib model::fuzz::*": {"COUNTERSIGN_FUZZ": "200000"},
     "it crash::*": {"COUNTERSIGN_CRASH_RUNS": "300"},
     "it attacks::later_files::no_entry*": {"COUNTERSIGN_ALL_NAMES": "1"},
+    "it attacks::races::a_variable*": {"COUNTERSIGN_ALL_NAMES": "1"},
 }
 
 

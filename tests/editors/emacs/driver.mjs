@@ -4,7 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import { check } from "../checks.mjs";
-import { decideOn } from "../person.mjs";
+import { decideOn, goToFiles } from "../person.mjs";
 import { block, here, newcomer, out, project, sleep, state, until } from "../stage.mjs";
 import { Terminal } from "../terminal.mjs";
 
@@ -288,7 +288,7 @@ class Emacs {
         await this.terminal.keys("C-x", "0");
       };
     }
-    return { text: asked.text, acceptAll, dismiss: () => this.terminal.keys("C-g"), decideInFiles: () => this.answer("Decide in the files") };
+    return { text: asked.text, acceptAll, dismiss: () => this.terminal.keys("C-g"), decideInFiles: () => goToFiles(this) };
   }
 
   async undoTurn() {

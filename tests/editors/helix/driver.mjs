@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { execFileSync } from "node:child_process";
 import { check } from "../checks.mjs";
-import { chooseFix, decideOn } from "../person.mjs";
+import { chooseFix, decideOn, goToFiles } from "../person.mjs";
 import { block, here, newcomer, project, server, sleep, state, until } from "../stage.mjs";
 import { Terminal } from "../terminal.mjs";
 
@@ -360,7 +360,7 @@ class Helix {
       return { text, acceptAll };
     }
     const asked = { text: this.terminal.text() };
-    return { ...asked, acceptAll: () => this.answer("Accept all"), dismiss: () => this.terminal.keys("Escape"), decideInFiles: () => this.answer("Decide in the files") };
+    return { ...asked, acceptAll: () => this.answer("Accept all"), dismiss: () => this.terminal.keys("Escape"), decideInFiles: () => goToFiles(this) };
   }
 
   async undoTurn() {

@@ -5,7 +5,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import { check, equal } from "../checks.mjs";
-import { chooseFix } from "../person.mjs";
+import { chooseFix, goToFiles } from "../person.mjs";
 import { here, out, project, server, state, until } from "../stage.mjs";
 
 const run = promisify(execFile);
@@ -376,7 +376,7 @@ export class Neovim {
 
   async proposal() {
     const asked = await this.question("the proposal", "Accept all");
-    return { text: asked.text, acceptAll: () => this.answer("Accept all"), dismiss: () => this.lua("return Rig.dismiss()"), decideInFiles: () => this.answer("Decide in the files") };
+    return { text: asked.text, acceptAll: () => this.answer("Accept all"), dismiss: () => this.lua("return Rig.dismiss()"), decideInFiles: () => goToFiles(this) };
   }
 
   async undoTurn() {
