@@ -25,6 +25,8 @@ const MOST_OPTIONS: usize = MOST_WORDS / 3;
 const MOST_COMPLETING: usize = 32;
 /// The same of commands that are named with a dash.
 const MOST_DASHED: usize = 256;
+/// So often an alias is followed that stands for another one.
+const MOST_ALIASES: usize = 4;
 
 /// A command that may be any.
 fn anything() -> Vec<String> {
@@ -129,10 +131,22 @@ impl Meant {
             home,
             brings_settings: argv.iter().any(|word| git::brings_settings(word)),
         };
-        let of_git = meant.commands().flat_map(|command| standing.meant(&command));
-        let of_git: Vec<Vec<String>> = of_git.take(MOST_DASHED).collect();
-        for command in of_git {
-            meant.add_from_each(command);
+        let mut of_git: Vec<Vec<String>> = meant.commands().flat_map(|command| standing.meant(&command)).collect();
+        // An alias may stand for another.
+        for _ in 0..MOST_ALIASES {
+            of_git.truncate(MOST_DASHED);
+            let starts = |words: &[String]| {
+                (0..words.len())
+                    .filter(|at| base_name(&words[*at]) == "git")
+                    .collect::<Vec<_>>()
+            };
+            let next = of_git
+                .iter()
+                .flat_map(|words| starts(words).into_iter().map(|at| &words[at..]));
+            let next: Vec<Vec<String>> = next.flat_map(|command| standing.meant(command)).collect();
+            for command in std::mem::replace(&mut of_git, next) {
+                meant.add_from_each(command);
+            }
         }
         meant
     }
@@ -171,6 +185,14 @@ impl Meant {
     fn add_from_each(&mut self, words: Vec<String>) {
         let starts = (0..words.len()).collect();
         self.lists.push((words, starts));
+    }
+
+    /// Each run of the words of code, with values apart from their names and with both as one word (`git -c a=b push`).
+    fn add_code(&mut self, code: &str) {
+        for signs in ["=:+@", ""] {
+            self.add_from_each(words_of_code(code, signs));
+            self.add_from_each(words_of_code(&with_blanks(code), signs));
+        }
     }
 
     /// As far as one reading goes.
@@ -249,12 +271,12 @@ impl Meant {
             self.held(&value);
         }
         for order in text.map(fed).unwrap_or_default() {
-            self.add_from_each(words_of_code(&order));
+            self.add_code(&order);
         }
         // Whatever is made of a wrapper elsewhere: here any of its words may begin the command that it runs.
         for command in commands {
             for order in orders(&command) {
-                self.add_from_each(words_of_code(&order));
+                self.add_code(&order);
             }
             if !is_taken_off(&command) || takes_text(base_name(command.first().map_or("", String::as_str))) {
                 self.run_by(&command);
@@ -283,7 +305,7 @@ impl Meant {
         for piece in value.split([';', '&', '|', '\n', '(', ')', '{', '}', '`']) {
             let words = words_of(piece);
             self.run_by(&words);
-            self.add(words);
+            self.add_from_each(words);
         }
     }
 }
@@ -309,18 +331,26 @@ fn without_dash(command: &[String]) -> Option<Vec<String>> {
         .then(|| words.chain(arguments.iter().cloned()).collect())
 }
 
-/// The words of a text without what quotes, joins and substitutes.
+/// The words of a text without what quotes, joins, substitutes and calls (`!git` of an editor, `^git` of Nushell).
 fn words_of(text: &str) -> Vec<String> {
-    text.split(|c: char| c.is_whitespace() || ";&|(){}<>`$\"'\\".contains(c))
+    text.split(|c: char| c.is_whitespace() || ";&|(){}<>`$\"'\\!^".contains(c))
         .filter(|word| !word.is_empty())
         .map(str::to_owned)
         .collect()
 }
 
-/// The words of code, of whatever language: also what stands in its lists, calls and options.
-fn words_of_code(text: &str) -> Vec<String> {
-    text.split(|c: char| c.is_whitespace() || ";&|(){}<>`$\"'\\,[]=:!+@".contains(c))
+/// The words of code, of whatever language: also what stands in its lists and calls, and between these signs.
+fn words_of_code(text: &str, signs: &str) -> Vec<String> {
+    text.split(|c: char| c.is_whitespace() || ";&|(){}<>`$\"'\\,[]!^".contains(c) || signs.contains(c))
         .filter(|word| !word.is_empty())
         .map(str::to_owned)
         .collect()
+}
+
+/// Code with the escapes in it that stand for blanks.
+fn with_blanks(code: &str) -> String {
+    const BLANKS: &[&str] = &["\\n", "\\t", "\\x20", "\\040", "\\u0020"];
+    BLANKS
+        .iter()
+        .fold(code.to_owned(), |code, blank| code.replace(blank, " "))
 }

@@ -23,6 +23,11 @@ const ASKING: &[&str] = &[
     "unset",
 ];
 
+/// Whether git runs what a setting of this name holds, or what it leads to. In small letters.
+pub(in crate::exec) fn is_run_by_git(name: &str) -> bool {
+    RUN_BY_GIT.iter().any(|begin| name.starts_with(begin))
+}
+
 /// Whether git is to write a setting by which it runs something later.
 pub(super) fn sets_what_git_runs(program: &str, words: &[String]) -> bool {
     // In front of it stand options only, some with a value.
@@ -34,10 +39,7 @@ pub(super) fn sets_what_git_runs(program: &str, words: &[String]) -> bool {
         return false;
     };
     let settings = &words[at + 1..];
-    let is_one = |word: &String| {
-        let word = word.to_lowercase();
-        RUN_BY_GIT.iter().any(|begin| word.starts_with(begin))
-    };
+    let is_one = |word: &String| is_run_by_git(&word.to_lowercase());
     base_name(program) == "git"
         && settings.iter().any(is_one)
         && !settings.iter().any(|word| ASKING.contains(&word.as_str()))

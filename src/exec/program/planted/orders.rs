@@ -17,7 +17,24 @@ const SCRIPTS: &[(&str, &[&str])] = &[
     ("tclsh wish expect", &["exec", "spawn"]),
 ];
 /// Programs that run what is put into their input, beside interpreters.
-const RUNNING_INPUT: &str = "at batch ed ex mariadb mysql nvim parallel psql sqlite3 vi view vim";
+const RUNNING_INPUT: &str = "at batch bun dc deno duckdb ed ex flask ftp gdb ghci iex jshell lftp lldb mariadb mongosh mysql nvim parallel \
+                             psql rails sftp sqlite3 utop uv vi view vim";
+/// What stands in code that runs other commands: text that it gets beside may be one.
+const RUNNING_CODE: &[&str] = &[
+    "eval",
+    "exec",
+    "getline",
+    "popen",
+    "qx",
+    "spawn",
+    "subprocess",
+    "system",
+    "`",
+];
+/// Programs whose script is a file behind `-f`, which may be their input.
+const SCRIPT_FILES: &str = "awk bmake gawk gmake goawk gsed just make mawk nawk ninja sed ssed";
+/// Names of the input.
+const INPUTS: &[&str] = &["-", "/dev/fd/0", "/dev/stdin", "/proc/self/fd/0"];
 const SEDS: &str = "sed gsed ssed";
 /// More words of one command are not looked at.
 const MOST_WORDS: usize = 2_000;
@@ -65,7 +82,27 @@ pub(in crate::exec) fn orders(words: &[String]) -> Vec<String> {
         };
         found.extend(arguments.iter().filter(is_script).cloned());
     }
+    if is_code_of(program, &name) && found.iter().any(|code| runs_others(code)) {
+        let beside: Vec<&str> = arguments
+            .iter()
+            .filter(|word| !found.contains(word))
+            .map(String::as_str)
+            .collect();
+        if beside.iter().any(|word| !word.starts_with('-')) {
+            found.push(beside.join(" "));
+        }
+    }
     found
+}
+
+/// Whether what `orders` finds of a program is code, which may run what it is given beside.
+fn is_code_of(program: &str, name: &str) -> bool {
+    let is_interpreter = runners::interpreter(program).is_some_and(|by| !by.is_shell);
+    is_interpreter || is_among(name, "awk gawk goawk mawk nawk tclsh wish expect")
+}
+
+fn runs_others(code: &str) -> bool {
+    RUNNING_CODE.iter().any(|word| code.contains(word))
 }
 
 /// What `sed` runs of a script: the command `e`, and what `s` puts in with the flag `e`. Without any text where it runs lines that it
@@ -133,13 +170,19 @@ fn runs_input(words: &[String]) -> bool {
         return false;
     };
     let name = base_name(program).to_lowercase();
-    let is_file = |word: &String| !word.starts_with('-') && !word.contains("/dev/stdin");
-    if is_among(&name, "bmake gmake make") {
-        let mut files = arguments.iter().enumerate();
-        return files.any(|(at, word)| {
-            ["-f-", "--file=-", "--makefile=-"].contains(&word.as_str())
-                || ["-", "/dev/stdin"].contains(&word.as_str()) && at > 0 && arguments[at - 1].starts_with('-')
+    let is_input = |word: &str| INPUTS.contains(&word);
+    let is_file = |word: &String| !word.starts_with('-') && !is_input(word);
+    if is_among(&name, SCRIPT_FILES) {
+        let mut words = arguments.iter().enumerate();
+        let reads = words.any(|(at, word)| {
+            let attached = ["-f", "--file=", "--makefile="]
+                .iter()
+                .find_map(|option| word.strip_prefix(option));
+            attached.is_some_and(is_input) || is_input(word) && at > 0 && arguments[at - 1].starts_with('-')
         });
+        if reads {
+            return true;
+        }
     }
     if name == "xargs" {
         return arguments.iter().any(|word| runners::interpreter(word).is_some());
@@ -147,8 +190,13 @@ fn runs_input(words: &[String]) -> bool {
     if is_among(&name, SEDS) {
         return arguments.iter().any(|word| of_sed(word).is_some());
     }
+    let given = orders(words);
     let is_interpreter = runners::interpreter(program).is_some_and(|by| !by.is_shell);
-    is_among(&name, RUNNING_INPUT) || is_interpreter && orders(words).is_empty() && !arguments.iter().any(is_file)
+    let is_script = arguments.iter().find(|word| !word.starts_with('-') || is_input(word));
+    let reads_script =
+        given.is_empty() && (is_script.is_some_and(|word| is_input(word)) || !arguments.iter().any(is_file));
+    let runs_lines = is_code_of(program, &name) && given.iter().any(|code| runs_others(code));
+    is_among(&name, RUNNING_INPUT) || runs_lines || is_interpreter && reads_script
 }
 
 #[cfg(test)]
@@ -167,6 +215,8 @@ mod tests {
             ("python3 -Bc 'x' a", &["x"]),
             ("python3 x.py -c y", &["y"]),
             ("perl -ne 'print' f", &["print"]),
+            ("perl -e 'system @ARGV' git push", &["system @ARGV", "-e git push"]),
+            ("awk -v c=x 'BEGIN{system(c)}'", &["BEGIN{system(c)}", "-v c=x"]),
             ("node --eval=x", &["x"]),
             ("sh -c x", &[]),
             ("tar --to-command='git push' -xf a", &["git push"]),

@@ -76,9 +76,12 @@ impl Standing<'_> {
         };
         let (front, sub_command, rest) = (&arguments[..at], &arguments[at], &arguments[at + 1..]);
         let git = || std::iter::once("git".to_owned());
-        let begins = |words: &&&[&str]| words.iter().eq(arguments[at..].iter().take(words.len()));
-        if let Some(words) = PUSHING.iter().find(begins) {
-            let behind = arguments[at + words.len()..].iter().cloned();
+        // Options may stand between its words.
+        let pushes = |words: &&&[&str]| {
+            words[0] == sub_command && words[1..].iter().all(|word| rest.iter().any(|one| one == word))
+        };
+        if let Some(words) = PUSHING.iter().find(pushes) {
+            let behind = rest.iter().filter(|one| !words[1..].contains(&one.as_str())).cloned();
             return vec![git().chain(["push".to_owned()]).chain(behind).collect()];
         }
         if OWN.contains(&sub_command.as_str()) {
@@ -148,6 +151,7 @@ mod tests {
             ("git add p", &[]),
             ("git send-pack o", &["git push o"]),
             ("git subtree push -P x", &["git push -P x"]),
+            ("git subtree --prefix=x push o", &["git push --prefix=x o"]),
             ("git subtree pull", &[]),
             ("hg p", &[]),
             ("git", &[]),

@@ -7,9 +7,13 @@ use crate::exec::rules::UNKNOWN;
 /// Sub-commands, and options, by which a program runs a command.
 const RUNNING_BY_WORD: &[(&str, &[&str])] = &[
     ("bun", &["x"]),
+    ("cabal", &["exec"]),
     ("cargo", &["watch"]),
+    ("cmake", &["-E"]),
     ("conda", &["run"]),
     ("docker", &["exec", "run"]),
+    ("dune", &["exec"]),
+    ("flatpak", &["run"]),
     (
         "git",
         &[
@@ -25,13 +29,18 @@ const RUNNING_BY_WORD: &[(&str, &[&str])] = &[
     ("just", &["--command", "-c"]),
     ("kubectl", &["exec", "run"]),
     ("mamba", &["run"]),
+    ("meson", &["devenv"]),
+    ("mix", &["cmd"]),
     ("nix", &["develop", "run", "shell"]),
-    ("npm", &["exec", "x"]),
+    ("npm", &["env", "exec", "explore", "x"]),
+    ("nx", &["exec"]),
+    ("opam", &["exec"]),
     ("pdm", &["run"]),
     ("pipenv", &["run"]),
     ("pnpm", &["dlx", "exec"]),
     ("podman", &["exec", "run"]),
     ("poetry", &["run"]),
+    ("stack", &["exec"]),
     ("uv", &["run"]),
     ("yarn", &["dlx", "exec"]),
 ];
@@ -69,6 +78,10 @@ const BEFORE_COMMANDS: &[&str] = &[
     "--run",
     "--shell",
 ];
+
+/// Options that name the program which gets the words behind them, and so many words further on.
+const NAMING: &[&str] = &["--command", "--entrypoint"];
+const MOST_NAMED: usize = 16;
 
 /// Options whose value is for people, or is looked for, whatever the program.
 const FOR_PEOPLE: &[&str] = &[
@@ -129,6 +142,10 @@ impl Meant {
                 true => {
                     self.add_from_each(words_of(&arguments.join(" ")));
                     self.add_from_each(values::words(arguments));
+                    // As they stand, with what only the run can tell.
+                    if is_starter(name, Starts::Behind) {
+                        self.add_from_each(arguments.to_vec());
+                    }
                 }
                 false => match by_word.zip(OPERANDS.iter().find(|(program, _)| *program == name)) {
                     Some((word, (_, operands))) => {
@@ -185,10 +202,27 @@ impl Meant {
         }
     }
 
+    /// What is run under an option that names the program (`docker run --entrypoint=git image push`), with any of the words behind it.
+    fn run_named(&mut self, arguments: &[String]) {
+        for (at, word) in arguments.iter().enumerate().take(MOST_WORDS) {
+            let named = NAMING.iter().find_map(|option| word.strip_prefix(option));
+            let (program, behind) = match named {
+                Some("") => (arguments.get(at + 1).map(String::as_str), at + 2),
+                Some(value) => (value.strip_prefix('='), at + 1),
+                None => continue,
+            };
+            let Some(program) = program else { continue };
+            for from in behind..arguments.len().min(behind + MOST_NAMED) {
+                self.add([&[program.to_owned()], &arguments[from..]].concat());
+            }
+        }
+    }
+
     /// What a program that nothing more is known of may run: any run of its words, and what text behind the usual options says.
     /// Of other text, which is for people more often than not, what begins each command.
     fn run_by_unknown(&mut self, arguments: &[String]) {
         self.add_from_each(arguments.to_vec());
+        self.run_named(arguments);
         for (at, word) in arguments.iter().enumerate() {
             let has_attached = BEFORE_COMMANDS
                 .iter()

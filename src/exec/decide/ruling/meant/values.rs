@@ -2,10 +2,19 @@
 
 use super::{MOST_DASHED, anything, words_of};
 use crate::exec::command::{base_name, runs_its_value};
+use crate::exec::program::is_run_by_git;
 use std::mem;
 
 /// So many names are followed.
 const MOST_NAMES: usize = 32;
+/// Variables whose value programs run, or take for options and orders that do, beside those that make any command dangerous.
+#[rustfmt::skip]
+const RUN: &[&str] = &[
+    "AWS_PAGER", "BAT_PAGER", "CVSEDITOR", "CVS_RSH", "DELTA_PAGER", "EXINIT", "FCEDIT", "FZF_CTRL_T_COMMAND", "FZF_DEFAULT_COMMAND",
+    "GH_BROWSER", "GH_EDITOR", "GH_PAGER", "GLAB_PAGER", "GVIMINIT", "HGEDITOR", "HGMERGE", "KUBE_EDITOR", "LESS", "MORE", "P4EDITOR",
+    "PS0", "PS1", "PS2", "PSQL_EDITOR", "PSQL_PAGER", "RSYNC_CONNECT_PROG", "RSYNC_RSH", "SUDO_ASKPASS", "SUDO_EDITOR", "SVN_EDITOR",
+    "SVN_SSH", "SYSTEMD_EDITOR", "SYSTEMD_PAGER", "TAR_OPTIONS", "VIMINIT",
+];
 
 /// What stands behind an option in the same word.
 pub(super) fn of_option(word: &str) -> Option<&str> {
@@ -37,7 +46,8 @@ pub(super) fn of_variable(word: &str) -> Option<&str> {
 
 /// Whether what a variable holds is run, or set for git, which runs some of it.
 fn is_run(name: &str) -> bool {
-    runs_its_value(name) || name.starts_with("GIT_CONFIG_VALUE_") || name == "GIT_CONFIG_PARAMETERS"
+    let is_of_git = name.starts_with("GIT_CONFIG_VALUE_") || name == "GIT_CONFIG_PARAMETERS";
+    is_of_git || RUN.contains(&name) || runs_its_value(name)
 }
 
 /// The same of each such variable that shell text sets, with its quotes.
@@ -87,7 +97,7 @@ pub(super) fn renamed(commands: &[Vec<String>]) -> Vec<Vec<String>> {
                 names.extend(set.map(|(name, value)| (name, words_of(value))));
                 names.extend(hashed(arguments));
             }
-            "git" => found.extend(git_alias(arguments)),
+            "git" => found.extend(git_settings(arguments)),
             "cp" | "install" | "ln" | "mv" => names.extend(copied(arguments)),
             _ => {}
         }
@@ -127,18 +137,31 @@ fn copied(arguments: &[String]) -> Option<(&str, Vec<String>)> {
     Some((base_name(to), vec![base_name(from).to_owned()]))
 }
 
-/// What an alias means that git is given: `-c alias.x=y`, `config alias.x y`.
-fn git_alias(arguments: &[String]) -> Option<Vec<String>> {
-    let at = arguments.iter().position(|word| word.starts_with("alias."))?;
-    let value = match arguments[at].split_once('=') {
-        Some((_, value)) => value,
-        None => arguments.get(at + 1)?.as_str(),
-    };
-    let (front, text) = match value.strip_prefix('!') {
-        Some(text) => (None, text),
-        None => (Some("git".to_owned()), value),
-    };
-    Some(front.into_iter().chain(words_of(text)).collect())
+/// What git is given to run by its settings, now (`-c alias.x=y`) or later (`config core.pager y`).
+fn git_settings(arguments: &[String]) -> Vec<Vec<String>> {
+    let is_setting =
+        |at: usize| arguments[..at].iter().any(|word| word == "config") || at > 0 && arguments[at - 1] == "-c";
+    let found = arguments
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| is_setting(*at))
+        .filter_map(|(at, word)| {
+            let (name, value) = match word.split_once('=') {
+                Some((name, value)) => (name, value),
+                None => (word.as_str(), arguments.get(at + 1)?.as_str()),
+            };
+            let name = name.to_lowercase();
+            if !is_run_by_git(&name) {
+                return None;
+            }
+            let is_alias = name.starts_with("alias.");
+            let (front, text) = match value.strip_prefix('!') {
+                Some(text) => (None, text),
+                None => (is_alias.then(|| "git".to_owned()), value),
+            };
+            Some(front.into_iter().chain(words_of(text)).collect())
+        });
+    found.take(MOST_NAMES).collect()
 }
 
 #[cfg(test)]
@@ -181,6 +204,8 @@ mod tests {
             (&["hash -p/usr/bin/git zz", "zz push"], &["/usr/bin/git push"]),
             (&["git -c alias.p=push p"], &["git push"]),
             (&["git config alias.p !rm p"], &["rm"]),
+            (&["git -c ALIAS.a=!git -c alias.b=push b"], &["git", "git push"]),
+            (&["git config core.pager rm"], &["rm"]),
             (&["ln -s /usr/bin/git g", "./g push"], &["git push"]),
             (
                 &["cp /usr/bin/git /tmp/g", "/tmp/g push", "g x"],
@@ -190,7 +215,8 @@ mod tests {
             (&["alias r=rm", "ls"], &[]),
             (&["hash -r", "git config user.name x"], &[]),
         ] {
-            let commands: Vec<Vec<String>> = commands.iter().map(|command| words_of(command)).collect();
+            let split = |command: &&str| command.split(' ').map(str::to_owned).collect();
+            let commands: Vec<Vec<String>> = commands.iter().map(split).collect();
             let found: Vec<String> = renamed(&commands).iter().map(|words| words.join(" ")).collect();
             assert_eq!(found, expected);
         }
