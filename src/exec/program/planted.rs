@@ -16,7 +16,7 @@ use super::{first, interpreters, is_program};
 use commands::Commands;
 use folders::Folders;
 pub(in crate::exec) use git_config::is_run_by_git;
-pub(in crate::exec) use net::steering;
+pub(in crate::exec) use net::{steering, takes_words_for_people};
 pub(in crate::exec) use orders::{fed, orders};
 use runners::{Behind, Interpreter};
 use std::cell::Cell;

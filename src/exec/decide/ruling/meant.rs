@@ -25,8 +25,9 @@ const MOST_OPTIONS: usize = MOST_WORDS / 3;
 const MOST_COMPLETING: usize = 32;
 /// The same of commands that are named with a dash.
 const MOST_DASHED: usize = 256;
-/// So often an alias is followed that stands for another one.
-const MOST_ALIASES: usize = 4;
+
+/// Escapes in code that stand for blanks.
+const BLANKS: &[&str] = &["\\n", "\\t", "\\x20", "\\040", "\\u0020"];
 
 /// A command that may be any.
 fn anything() -> Vec<String> {
@@ -131,22 +132,8 @@ impl Meant {
             home,
             brings_settings: argv.iter().any(|word| git::brings_settings(word)),
         };
-        let mut of_git: Vec<Vec<String>> = meant.commands().flat_map(|command| standing.meant(&command)).collect();
-        // An alias may stand for another.
-        for _ in 0..MOST_ALIASES {
-            of_git.truncate(MOST_DASHED);
-            let starts = |words: &[String]| {
-                (0..words.len())
-                    .filter(|at| base_name(&words[*at]) == "git")
-                    .collect::<Vec<_>>()
-            };
-            let next = of_git
-                .iter()
-                .flat_map(|words| starts(words).into_iter().map(|at| &words[at..]));
-            let next: Vec<Vec<String>> = next.flat_map(|command| standing.meant(command)).collect();
-            for command in std::mem::replace(&mut of_git, next) {
-                meant.add_from_each(command);
-            }
+        for command in standing.all_meant(meant.commands()) {
+            meant.add_from_each(command);
         }
         meant
     }
@@ -187,11 +174,17 @@ impl Meant {
         self.lists.push((words, starts));
     }
 
-    /// Each run of the words of code, with values apart from their names and with both as one word (`git -c a=b push`).
+    /// Each run of the words of code, with values apart from their names and with both as one word (`git -c a=b push`); also with the
+    /// escapes that stand for blanks read as such.
     fn add_code(&mut self, code: &str) {
+        let spaced = BLANKS
+            .iter()
+            .fold(code.to_owned(), |code, blank| code.replace(blank, " "));
         for signs in ["=:+@", ""] {
             self.add_from_each(words_of_code(code, signs));
-            self.add_from_each(words_of_code(&with_blanks(code), signs));
+            if spaced != code {
+                self.add_from_each(words_of_code(&spaced, signs));
+            }
         }
     }
 
@@ -345,12 +338,4 @@ fn words_of_code(text: &str, signs: &str) -> Vec<String> {
         .filter(|word| !word.is_empty())
         .map(str::to_owned)
         .collect()
-}
-
-/// Code with the escapes in it that stand for blanks.
-fn with_blanks(code: &str) -> String {
-    const BLANKS: &[&str] = &["\\n", "\\t", "\\x20", "\\040", "\\u0020"];
-    BLANKS
-        .iter()
-        .fold(code.to_owned(), |code, blank| code.replace(blank, " "))
 }

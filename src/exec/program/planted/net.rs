@@ -36,19 +36,27 @@ const RUNNING: &str = "as ava bats behave busted c++ cc clang clang++ cmake cspl
                        karma ld meson minitest mocha nc ncat netcat ninja nose2 nosetests nox openssl phpunit playwright \
                        prove py.test pytest rspec scons socat split tox vitest";
 
-/// Options whose value is text for people, or a file that is written.
+/// Options whose value is text for people.
 const FOR_PEOPLE: &[&str] = &[
     "--body",
     "--comment",
     "--description",
     "--message",
     "--notes",
+    "--reason",
+    "--subject",
     "--title",
     "-b",
     "-m",
     "-t",
 ];
+/// Options whose value is a file that is written.
 const WRITTEN: &[&str] = &["--output", "-O", "-o"];
+
+/// Whether what an option of this name is given is text for people, whatever the program.
+pub(in crate::exec) fn takes_words_for_people(option: &str) -> bool {
+    FOR_PEOPLE.contains(&option)
+}
 
 /// Ends of the names of files that are run, or loaded, without being programs.
 #[rustfmt::skip]

@@ -5,9 +5,11 @@ use super::runners::{self, Behind};
 use super::text;
 use crate::exec::command::base_name;
 
+const AWKS: &str = "awk gawk goawk mawk nawk";
+const SEDS: &str = "sed gsed ssed";
 /// Programs whose plain words may be scripts with orders in them, and what orders begin with; any text where nothing stands.
 const SCRIPTS: &[(&str, &[&str])] = &[
-    ("awk gawk goawk mawk nawk", &["system", "|", "getline"]),
+    (AWKS, &["system", "|", "getline"]),
     ("ed ex gvim nvim vi view vim", &["+"]),
     (
         "duckdb mariadb mysql psql sqlite3",
@@ -32,10 +34,9 @@ const RUNNING_CODE: &[&str] = &[
     "`",
 ];
 /// Programs whose script is a file behind `-f`, which may be their input.
-const SCRIPT_FILES: &str = "awk bmake gawk gmake goawk gsed just make mawk nawk ninja sed ssed";
+const SCRIPT_FILES: &[&str] = &[AWKS, SEDS, "bmake gmake just make ninja"];
 /// Names of the input.
 const INPUTS: &[&str] = &["-", "/dev/fd/0", "/dev/stdin", "/proc/self/fd/0"];
-const SEDS: &str = "sed gsed ssed";
 /// More words of one command are not looked at.
 const MOST_WORDS: usize = 2_000;
 
@@ -70,7 +71,7 @@ pub(in crate::exec) fn orders(words: &[String]) -> Vec<String> {
         found.extend(values);
     }
     if is_among(&name, SEDS) {
-        found.extend(arguments.iter().filter_map(|word| of_sed(word)));
+        found.extend(scripts_of_sed(arguments).into_iter().filter_map(of_sed));
     }
     if let Some((_, signs)) = SCRIPTS.iter().find(|(names, _)| is_among(&name, names)) {
         let is_script = |word: &&String| {
@@ -98,21 +99,56 @@ pub(in crate::exec) fn orders(words: &[String]) -> Vec<String> {
 /// Whether what `orders` finds of a program is code, which may run what it is given beside.
 fn is_code_of(program: &str, name: &str) -> bool {
     let is_interpreter = runners::interpreter(program).is_some_and(|by| !by.is_shell);
-    is_interpreter || is_among(name, "awk gawk goawk mawk nawk tclsh wish expect")
+    is_interpreter || is_among(name, AWKS) || is_among(name, "tclsh wish expect")
 }
 
 fn runs_others(code: &str) -> bool {
     RUNNING_CODE.iter().any(|word| code.contains(word))
 }
 
+/// Long options of `sed` that take a value, which may be cut short as far as no other begins so, and their letters.
+const SED_VALUES: &[(&str, char)] = &[("expression", 'e'), ("file", 'f'), ("line-length", 'l')];
+
+/// An option of `sed` that takes a value, and the value where it stands in the same word. Of letters together the first counts.
+fn option_of_sed(word: &str) -> Option<(char, Option<&str>)> {
+    if let Some(long) = word.strip_prefix("--") {
+        let (name, value) = long
+            .split_once('=')
+            .map_or((long, None), |(name, value)| (name, Some(value)));
+        let fits = |full: &str| full.starts_with(name) && !name.is_empty();
+        let (_, letter) = SED_VALUES.iter().find(|(full, _)| fits(full))?;
+        return (!fits("follow-symlinks")).then_some((*letter, value));
+    }
+    let letters = word.strip_prefix('-')?;
+    // What stands behind `i` is the end of a name, not letters.
+    let (at, letter) = letters.char_indices().find(|(_, letter)| "efil".contains(*letter))?;
+    let value = &letters[at + 1..];
+    (letter != 'i').then_some((letter, (!value.is_empty()).then_some(value)))
+}
+
+/// The scripts among the arguments of `sed`: those behind `-e`, else the first word that is no option.
+fn scripts_of_sed(arguments: &[String]) -> Vec<&str> {
+    let mut words = arguments.iter().map(String::as_str);
+    let (mut scripts, mut operands, mut is_named) = (Vec::new(), Vec::new(), false);
+    while let Some(word) = words.next() {
+        match option_of_sed(word) {
+            _ if word == "--" => operands.extend(words.by_ref()),
+            Some((letter, value)) => {
+                let value = value.or_else(|| words.next());
+                scripts.extend(value.filter(|_| letter == 'e'));
+                is_named |= letter != 'l';
+            }
+            None if !word.starts_with('-') => operands.push(word),
+            None => {}
+        }
+    }
+    scripts.extend(operands.first().filter(|_| !is_named));
+    scripts
+}
+
 /// What `sed` runs of a script: the command `e`, and what `s` puts in with the flag `e`. Without any text where it runs lines that it
 /// reads.
-fn of_sed(word: &str) -> Option<String> {
-    let attached = ["--expression=", "-e"];
-    let script = attached
-        .iter()
-        .find_map(|option| word.strip_prefix(option))
-        .unwrap_or(word);
+fn of_sed(script: &str) -> Option<String> {
     let pieces = script.split(['\n', ';', '{', '}']);
     let orders = pieces.filter_map(|piece| {
         let command = behind_addresses(piece);
@@ -172,7 +208,7 @@ fn runs_input(words: &[String]) -> bool {
     let name = base_name(program).to_lowercase();
     let is_input = |word: &str| INPUTS.contains(&word);
     let is_file = |word: &String| !word.starts_with('-') && !is_input(word);
-    if is_among(&name, SCRIPT_FILES) {
+    if SCRIPT_FILES.iter().any(|names| is_among(&name, names)) {
         let mut words = arguments.iter().enumerate();
         let reads = words.any(|(at, word)| {
             let attached = ["-f", "--file=", "--makefile="]
@@ -188,7 +224,9 @@ fn runs_input(words: &[String]) -> bool {
         return arguments.iter().any(|word| runners::interpreter(word).is_some());
     }
     if is_among(&name, SEDS) {
-        return arguments.iter().any(|word| of_sed(word).is_some());
+        return scripts_of_sed(arguments)
+            .into_iter()
+            .any(|script| of_sed(script).is_some());
     }
     let given = orders(words);
     let is_interpreter = runners::interpreter(program).is_some_and(|by| !by.is_shell);
@@ -233,7 +271,16 @@ mod tests {
             ("sed '/a\\/e/,/b/e date' f", &["date"]),
             ("sed '/a/d; /e/p' f", &[]),
             ("sed 's/git push/x/g; s/e/e/' f", &[]),
-            ("sed -i 's|a|rm|' g", &[]),
+            ("sed -i 's|a|rm|' e", &[]),
+            ("sed -ne '1e date' f", &["date"]),
+            ("sed -n -l 5 '1e date' f", &["date"]),
+            ("sed --expr='1e date' -- f", &["date"]),
+            ("sed -i.bak -e p '1e date'", &[]),
+            ("sed -f p '1e date'", &["p"]),
+            ("sed --follow-symlinks '1e date' f", &["date"]),
+            ("sed --line=5 '1e date' f", &["date"]),
+            ("sed -sEi.e '1e date' f", &["date"]),
+            ("sed -- '1e date' f", &["date"]),
             ("awk 'BEGIN{system(\"x\")}'", &["BEGIN{system(\"x\")}"]),
             ("awk '{print $1}' f", &[]),
             ("vim '+!x' f", &["+!x"]),

@@ -1,8 +1,9 @@
 //! What a command of git means by another name: an alias of the settings, and sub-commands that push.
 
-use super::{anything, words_of};
+use super::{MOST_DASHED, anything, words_of};
 use crate::exec::command::base_name;
 use crate::exec::protected::aliased;
+use crate::exec::rules::UNKNOWN;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,8 @@ const SETTING: &[&str] = &[
 const SETTING_OPTIONS: &[&str] = &["--config-env", "--exec-path=", "--git-dir", "include"];
 /// So many folders are looked into that a command goes to.
 const MOST_FOLDERS: usize = 8;
+/// So often an alias is followed that stands for another one.
+const MOST_ALIASES: usize = 4;
 /// Sub-commands of git itself, which no alias takes the place of.
 #[rustfmt::skip]
 const OWN: &[&str] = &[
@@ -62,6 +65,28 @@ pub(super) fn folders<'c>(commands: impl Iterator<Item = Cow<'c, [String]>>, cwd
 }
 
 impl Standing<'_> {
+    /// What else commands mean, those among them that are of git; an alias may stand for another.
+    pub(super) fn all_meant<'c>(&self, commands: impl Iterator<Item = Cow<'c, [String]>>) -> Vec<Vec<String>> {
+        let mut found = Vec::new();
+        let first = commands.flat_map(|command| self.meant(&command));
+        let mut level: Vec<Vec<String>> = first.take(MOST_DASHED + 1).collect();
+        for _ in 0..MOST_ALIASES {
+            if level.len() > MOST_DASHED {
+                break;
+            }
+            let of_git = level.iter().flat_map(|words| commands_of_git(words));
+            let next = of_git.flat_map(|command| self.meant(command));
+            let next = next.take(MOST_DASHED + 1).collect();
+            found.append(&mut level);
+            level = next;
+        }
+        // What these stand for is not followed.
+        if !level.is_empty() {
+            found.push(anything());
+        }
+        found
+    }
+
     /// What else a command means, if it is one of git. With settings that come with it, anything that is not git's own.
     pub(super) fn meant(&self, command: &[String]) -> Vec<Vec<String>> {
         let Some((program, arguments)) = command.split_first() else {
@@ -113,6 +138,12 @@ impl Standing<'_> {
     }
 }
 
+/// Where among words one of git's sub-commands begins that is known.
+fn commands_of_git(words: &[String]) -> impl Iterator<Item = &[String]> {
+    let begins = |at: &usize| base_name(&words[*at]) == "git" && words.get(at + 1).is_some_and(|word| word != UNKNOWN);
+    (0..words.len()).filter(begins).map(|at| &words[at..])
+}
+
 /// Whether a text sets settings of git for the command.
 pub(super) fn brings_settings(text: &str) -> bool {
     let is_set = |name: &&str| {
@@ -135,7 +166,7 @@ mod tests {
             std::fs::create_dir_all(git.join(folder)).expect("mkdir");
         }
         std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("written");
-        let settings = "[alias]\n\tp = push --force\n\tSh = \"!git push; rm x\"\n\tst = status\n";
+        let settings = "[alias]\n\tp = push --force\n\tSh = \"!git push; rm x\"\n\tst = status\n\ta = b\n\tb = \"!cd x; git st\"\n\tc = c\n";
         std::fs::write(git.join("config"), settings).expect("written");
         let standing = |brings_settings: bool| Standing {
             folders: vec![dir.path().to_owned()],
@@ -160,6 +191,19 @@ mod tests {
             let found = standing(false).meant(&words);
             let found: Vec<String> = found.iter().map(|words| words.join(" ")).collect();
             assert_eq!(found, expected, "{command}");
+        }
+        for (command, expected) in [
+            ("git a", &["git b", "cd x git st", "git status"][..]),
+            ("ls", &[]),
+            // It would never end.
+            ("git c", &["git c", "git c", "git c", "git c", "$"]),
+        ] {
+            let found = standing(false).all_meant(std::iter::once(Cow::Owned(words_of(command))));
+            let said = |words: &Vec<String>| match words[0].as_str() {
+                UNKNOWN => UNKNOWN.to_owned(),
+                _ => words.join(" "),
+            };
+            assert_eq!(found.iter().map(said).collect::<Vec<_>>(), expected, "{command}");
         }
         for (command, brings_settings, count) in [
             ("git x", true, 1),

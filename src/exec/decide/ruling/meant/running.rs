@@ -2,6 +2,7 @@
 
 use super::{DASHED, MOST_COMPLETING, MOST_WORDS, Meant, anything, values, words_of};
 use crate::exec::command::{Starts, base_name, is_known, is_starter};
+use crate::exec::program::takes_words_for_people;
 use crate::exec::rules::UNKNOWN;
 
 /// Sub-commands, and options, by which a program runs a command.
@@ -83,26 +84,6 @@ const BEFORE_COMMANDS: &[&str] = &[
 const NAMING: &[&str] = &["--command", "--entrypoint"];
 const MOST_NAMED: usize = 16;
 
-/// Options whose value is for people, or is looked for, whatever the program.
-const FOR_PEOPLE: &[&str] = &[
-    "--body",
-    "--comment",
-    "--description",
-    "--filter",
-    "--grep",
-    "--label",
-    "--message",
-    "--name",
-    "--query",
-    "--reason",
-    "--search",
-    "--subject",
-    "--test-name-pattern",
-    "--testNamePattern",
-    "--title",
-    "-m",
-];
-
 /// Short options of `xargs` and the like that take no word.
 const TAKING_NOTHING: &[&str] = &["-0", "-o", "-p", "-r", "-t", "-x"];
 
@@ -113,14 +94,10 @@ impl Meant {
             return;
         };
         let name = base_name(program);
-        let words_that_run = RUNNING_BY_WORD.iter().filter(|(program, _)| *program == name);
+        let by_word = running_word(name, arguments);
         let has = |word: &&&str| arguments.iter().any(|argument| argument == **word);
-        let by_word = words_that_run.flat_map(|(_, words)| *words).find(has);
         if let Some(word) = by_word.and_then(|_| RUNNING_OTHERS.iter().find(has)) {
-            let behind = arguments
-                .iter()
-                .skip_while(|argument| argument.as_str() != *word)
-                .skip(1);
+            let behind = behind(word, arguments).iter();
             let behind: Vec<String> = behind.flat_map(|argument| words_of(argument)).collect();
             for from in 0..behind.len().min(MOST_WORDS) {
                 let others = behind[from..].iter().take(MOST_WORDS).cloned();
@@ -148,13 +125,7 @@ impl Meant {
                     }
                 }
                 false => match by_word.zip(OPERANDS.iter().find(|(program, _)| *program == name)) {
-                    Some((word, (_, operands))) => {
-                        let behind = arguments
-                            .iter()
-                            .skip_while(|argument| argument.as_str() != *word)
-                            .skip(1);
-                        self.run_behind(*operands, &behind.cloned().collect::<Vec<_>>());
-                    }
+                    Some((word, (_, operands))) => self.run_behind(*operands, behind(word, arguments)),
                     None => self.run_by_unknown(arguments),
                 },
             };
@@ -238,7 +209,7 @@ impl Meant {
             }
             let before = at.checked_sub(1).map_or("", |before| arguments[before].as_str());
             let option = word.split_once('=').map_or(before, |(option, _)| option);
-            if FOR_PEOPLE.contains(&before) || FOR_PEOPLE.contains(&option) {
+            if takes_words_for_people(before) || takes_words_for_people(option) {
                 continue;
             }
             let is_behind = BEFORE_COMMANDS.contains(&before);
@@ -262,6 +233,19 @@ impl Meant {
     }
 }
 
+/// The sub-command or option by which a program runs a command.
+fn running_word(name: &str, arguments: &[String]) -> Option<&'static str> {
+    let words = RUNNING_BY_WORD.iter().filter(|(program, _)| *program == name);
+    let mut words = words.flat_map(|(_, words)| words.iter().copied());
+    words.find(|word| arguments.iter().any(|argument| argument == word))
+}
+
+/// The arguments that stand behind one of them.
+fn behind<'w>(word: &str, arguments: &'w [String]) -> &'w [String] {
+    let at = arguments.iter().position(|argument| argument == word);
+    at.map_or(&[], |at| &arguments[at + 1..])
+}
+
 /// Whether a program of this name completes the command that it runs.
 pub(super) fn completes(word: &str) -> bool {
     is_starter(base_name(word), Starts::Completed)
@@ -273,9 +257,9 @@ pub(super) fn runs_nothing(command: &[String]) -> bool {
         return false;
     };
     let name = base_name(program);
-    let mut words_that_run = RUNNING_BY_WORD.iter().filter(|(program, _)| *program == name);
-    let runs_by_word = words_that_run.any(|(_, words)| arguments.iter().any(|word| words.contains(&word.as_str())));
-    !runs_by_word && !is_starter(name, Starts::ItsWords) && (is_known(name) || DASHED.contains(&name))
+    running_word(name, arguments).is_none()
+        && !is_starter(name, Starts::ItsWords)
+        && (is_known(name) || DASHED.contains(&name))
 }
 
 /// The commands that a program completes: of a search what stands behind these options, else all of its words.
