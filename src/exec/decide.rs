@@ -20,6 +20,7 @@ mod shape;
 mod taking;
 mod touched;
 mod typed;
+mod unsaid;
 
 pub use capability::{Capability, SessionGrants, options_in_words};
 pub use kept::Kept;
@@ -28,6 +29,7 @@ pub use repository::{Repository, acts_on_one, around};
 pub use scene::{Folders, Scene};
 pub use shape::Shape;
 pub use typed::decide_typed;
+pub(super) use unsaid::writes_unsaid;
 
 use super::command::{Judgement, Label, is_of_the_shell, judge};
 use super::program;

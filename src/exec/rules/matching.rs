@@ -8,7 +8,7 @@
 use super::{Decision, Rule};
 use crate::exec::command::has_usual_place;
 use crate::exec::confinement::resolve;
-use crate::exec::decide::{Folders, Reach, Repository, Scene, Shape, acts_on_one, around};
+use crate::exec::decide::{Folders, Reach, Repository, Scene, Shape, acts_on_one, around, writes_unsaid};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -148,7 +148,11 @@ impl Rule {
             .hosts
             .as_ref()
             .is_none_or(|allowed| reach.hosts.iter().all(|host| allowed.contains(host)));
-        let leads_on = reach.elsewhere || reach.acts_later || reach.closed || folders.has_pattern();
+        let leads_on = reach.elsewhere
+            || reach.acts_later
+            || reach.closed
+            || folders.has_pattern()
+            || self.here && writes_unsaid(command);
         hosts_fit && !(self.here && leads_on)
     }
 

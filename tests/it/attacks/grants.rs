@@ -726,6 +726,64 @@ fn a_yes_here_does_not_open_what_acts_later() {
     });
 }
 
+/// A rule on paths here does not hold for what writes under names that its words do not say.
+#[test]
+fn a_rule_for_paths_here_does_not_hold_for_names_that_only_files_and_scripts_say() {
+    const ALL: &str = "[[rule]]\nprefix = [[\"ar\", \"awk\", \"bsdtar\", \"cp\", \"ed\", \"gcc\", \"git\", \"ln\", \"mv\", \"patch\", \
+                       \"perl\", \"rsync\", \"sed\", \"sqlite3\", \"tar\", \"touch\", \"unzip\", \"vim\"]]\ndecision = \"allow\"\n\
+                       sandbox = \"outside\"\npaths = \"here\"\n";
+    let place = Place::new(User::Own);
+    let said = Said::ruled(&place, ALL);
+    let rows = [
+        "tar xf a.tar",
+        "tar --one-top-level -xf a.tar",
+        "bsdtar -xf a.zip",
+        "unzip -o a.zip",
+        "ar x a.a",
+        "patch -p1 -i a.diff",
+        "git apply a.diff",
+        "git am a.mbox",
+        "git -C . apply a.diff",
+        "rsync -a --files-from=list sub t",
+        "gcc @list",
+        "cp --backup=simple --suffix=rc a .env",
+        "cp -bS rc a .env",
+        "mv -bSrc a .env",
+        "ln -sfbSrc a .env",
+        "sed -irc s/a/b/ .env",
+        "sh: sed -n 'w .envrc' a",
+        "sh: sed 's/a/b/w.envrc' a",
+        "sh: sed -e p -e 'w .envrc' a",
+        "sh: sed 'p;w .envrc' a",
+        "sh: sed '\\,a,w .envrc' a",
+        "sed -f a b",
+        "perl -irc -pe 1 .env",
+        "sh: awk '{ print > \".envrc\" }' a",
+        "sh: sqlite3 a.db '.output .envrc' 'select 1'",
+        "sh: vim -es '+w .envrc' '+q' a",
+        "sh: echo 'w .envrc' | ed a",
+    ];
+    repel(&rows, |text| {
+        match said.runs_outside(&place, (kept_words(text), "work")) {
+            true => Err("it runs outside unasked".to_owned()),
+            false => Ok(()),
+        }
+    });
+    for text in [
+        "tar czf a.tgz sub",
+        "unzip -l a.zip",
+        "git add a",
+        "cp -a a b",
+        "mv a b",
+        "sed -i s/word/will/ a",
+        "sed -n 2p a",
+        "gcc -c a.c",
+        "touch a",
+    ] {
+        assert!(said.runs_outside(&place, (kept_words(text), "work")), "{text}");
+    }
+}
+
 /// What the person's settings keep besides, and what shells and logins act on where the home folder is the conversation's own.
 #[test]
 fn a_yes_here_does_not_open_what_the_settings_keep() {

@@ -170,6 +170,34 @@ fn of_sed(script: &str) -> Option<String> {
     (!orders.is_empty()).then(|| orders.join(" ; "))
 }
 
+/// Whether a script among these arguments of `sed` writes a file, or cannot be taken apart and may.
+pub(in crate::exec) fn sed_writes(arguments: &[String]) -> bool {
+    let writes = |script: &str| {
+        let command = behind_addresses(script);
+        let mut letters = command.chars();
+        match (letters.next(), letters.next()) {
+            _ if script.contains(['\n', ';', '{', '}']) => script.contains(['w', 'W']),
+            (Some('s'), Some(sign)) if !sign.is_alphanumeric() => flags_of(letters.as_str(), sign).contains('w'),
+            (Some(letter), _) => !"=FabcDdGgHhilNnPpQqRrtvxyz".contains(letter) && script.contains(['w', 'W']),
+            (None, _) => false,
+        }
+    };
+    scripts_of_sed(arguments).into_iter().any(writes)
+}
+
+/// What stands behind the second of these signs that has no backslash in front.
+fn flags_of(text: &str, sign: char) -> &str {
+    let (mut left, mut is_escaped) = (2, false);
+    for (at, letter) in text.char_indices() {
+        left -= usize::from(letter == sign && !is_escaped);
+        is_escaped = letter == '\\' && !is_escaped;
+        if left == 0 {
+            return &text[at + letter.len_utf8()..];
+        }
+    }
+    ""
+}
+
 /// A command of `sed` without the numbers and patterns in front that choose lines.
 fn behind_addresses(piece: &str) -> &str {
     let mut rest = piece;
