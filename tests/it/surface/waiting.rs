@@ -311,11 +311,13 @@ async fn several_proposals_are_asked_about() {
     command(&work, "showProposal", json!([])).await;
     let question = work.question().await;
     work.press(&question, choices[2]);
+    // Who rejects it first gets nothing shown of it.
+    work.until("two places and a diff are shown", |work| work.editor.shown().len() == 3)
+        .await;
     command(&work, "rejectAll", json!([])).await;
     let question = work.question().await;
     work.press(&question, choices[2]);
     work.done().await;
-    assert_eq!(work.editor.shown().len(), 3, "two places and a diff");
     command(&work, "acceptAll", json!([])).await;
     work.done().await;
     assert_eq!(
