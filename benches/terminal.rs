@@ -41,7 +41,7 @@ async fn wait_for(terminal: &Terminal, text: &str) -> Result<(), Box<dyn Error>>
     let mut seen = String::new();
     let coming = async {
         loop {
-            seen.push_str(&terminal.take().text);
+            seen.push_str(&terminal.take().text.to_string());
             if seen.contains(text) {
                 return Ok(());
             }

@@ -1,10 +1,10 @@
 //! Calls of tools that the client brought along: asked by request, bounded in time, and never the end of a turn. What they tell
 //! of files that are kept from the model goes no further, and a change that they come to is a proposal like any other.
 
-use super::command::cut_middle;
 use super::permissions::Reader;
 use super::propose;
 use super::turn::Turn;
+use crate::exec::Excerpt;
 use crate::ids::ItemId;
 use crate::patch::parse::{Section, parse};
 use crate::protocol::tool::{ToolCallParams, ToolCallResult, ToolContent};
@@ -170,7 +170,7 @@ fn output(name: &str, result: ToolCallResult) -> ToolOutput {
             },
         }
     }
-    let mut text = cut_middle(&texts.join("\n"), ANSWER_LIMIT);
+    let mut text = Excerpt::from(texts.join("\n")).cut(ANSWER_LIMIT).to_string();
     if text.trim().is_empty() && images.is_empty() {
         text = match result.success {
             true => format!("{name} is done; it gave nothing back."),

@@ -7,7 +7,6 @@ mod permit;
 mod show;
 
 pub use beside::Beside;
-pub(super) use show::cut_middle;
 
 use super::aside::aside;
 use super::terminals::{self, Begun, Came};

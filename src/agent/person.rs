@@ -4,11 +4,10 @@
 //! The model hears nothing of them. What it is to know of one the person sends along with a message, by the item's id.
 
 use super::AgentError;
-use super::command::cut_middle;
 use super::pending::Beside;
 use super::prompt;
 use super::turn::Turn;
-use crate::exec::{self, CommandRequest, ExecError, Finished, Input};
+use crate::exec::{self, CommandRequest, Excerpt, ExecError, Finished, Input};
 use crate::ids::ItemId;
 use crate::model::item::ResponseItem;
 use crate::protocol::item::{CommandAction, CommandSource, Confined, ItemStatus, ThreadItem, UserInput};
@@ -26,8 +25,6 @@ const MOST_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 const LIVE_OUTPUT: usize = 256 << 10;
 /// Bytes of output in the completed item.
 const SHOWN_OUTPUT: usize = 64 << 10;
-/// Bytes of output that the model gets with the person's words.
-const SENT_OUTPUT: usize = 40_000;
 
 /// A command as the person typed it.
 #[derive(Debug)]
@@ -203,7 +200,7 @@ fn done(command: &OwnCommand, mut item: ThreadItem, result: Result<Finished, Exe
                 } => ItemStatus::Completed,
                 _ => ItemStatus::Failed,
             };
-            *aggregated_output = Some(cut_middle(&finished.aggregated, SHOWN_OUTPUT));
+            *aggregated_output = Some(finished.aggregated.cut(SHOWN_OUTPUT).to_string());
             *exit_code = Some(finished.exit_code);
             *duration_ms = Some(u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX));
             *reason = match &finished.denied {
@@ -267,7 +264,9 @@ fn told(item: &ThreadItem) -> Option<ResponseItem> {
     let note = reason
         .as_deref()
         .map(|reason| format!("\n<note>{}</note>", inside(reason)));
-    let output = cut_middle(aggregated_output.as_deref().unwrap_or_default(), SENT_OUTPUT);
+    // As the person sees it. Of a conversation that another program wrote it may be longer.
+    let output = aggregated_output.clone().unwrap_or_default();
+    let output = Excerpt::from(output).cut(2 * SHOWN_OUTPUT).to_string();
     Some(prompt::message(
         "user",
         format!(

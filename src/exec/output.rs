@@ -1,7 +1,9 @@
 //! Output of a command: bytes to text at chunk borders, and a bounded memory of it.
 
+mod excerpt;
 mod plain;
 
+pub use excerpt::Excerpt;
 pub use plain::plain;
 
 /// Bytes kept of each stream, and of both together: half from the start, half from the end.
@@ -119,35 +121,24 @@ impl Kept {
         self.bytes
     }
 
-    /// As `finish`, as it is so far.
-    pub(crate) fn text(&self) -> String {
-        self.clone().finish()
+    /// As `excerpt`, as it is so far.
+    pub(crate) fn so_far(&self) -> Excerpt {
+        self.clone().excerpt()
     }
 
     /// The text, or its head and tail around a line that says how much is missing.
-    pub(crate) fn finish(mut self) -> String {
+    pub(crate) fn finish(self) -> String {
+        self.excerpt().to_string()
+    }
+
+    /// The text, or its head and tail, which begin and end at lines where there are any.
+    pub(crate) fn excerpt(mut self) -> Excerpt {
         let tail = self.take_tail();
         if self.bytes == (self.head.len() + tail.len()) as u64 {
             self.head.push_str(&tail);
-            return self.head;
+            return Excerpt::from(self.head);
         }
-        let head = self
-            .head
-            .rfind('\n')
-            .map_or(self.head.as_str(), |end| &self.head[..=end]);
-        // A line that is longer than the tail is kept as far as it goes, rather than not at all.
-        let tail = match tail.find('\n') {
-            Some(end) if end + 1 < tail.len() => &tail[end + 1..],
-            _ => tail.as_str(),
-        };
-        let bytes = self.bytes - (head.len() + tail.len()) as u64;
-        let lines = self.lines - line_ends(head) - line_ends(tail);
-        let border = if head.is_empty() || head.ends_with('\n') {
-            ""
-        } else {
-            "\n"
-        };
-        format!("{head}{border}[... {bytes} bytes in {lines} lines of output left out here ...]\n{tail}")
+        Excerpt::around(self.head, tail, (self.bytes, self.lines))
     }
 }
 
@@ -206,8 +197,8 @@ mod tests {
             let mut kept = Kept::new(256);
             pieces.iter().for_each(|piece| kept.push(piece));
             let (whole, text) = (pieces.concat(), kept.finish());
-            if let Some((head, rest)) = text.split_once("[... ") {
-                let (count, tail) = rest.split_once("...]\n").expect("the marker is a line");
+            if let Some((head, rest)) = text.split_once("[… ") {
+                let (count, tail) = rest.split_once("…]\n").expect("the marker is a line");
                 let left_out: usize = count.split(' ').next().and_then(|n| n.parse().ok()).expect("a count");
                 prop_assert!(whole.ends_with(tail) && whole.starts_with(head.trim_end_matches('\n')));
                 let border = usize::from(!whole.starts_with(head));
@@ -234,7 +225,7 @@ mod tests {
         (0..100).for_each(|n| kept.push(&format!("line {n}\n")));
         assert_eq!(
             kept.finish(),
-            "line 0\nline 1\n[... 760 bytes in 96 lines of output left out here ...]\nline 98\nline 99\n"
+            "line 0\nline 1\n[… 760 bytes, 96 lines cut out …]\nline 98\nline 99\n"
         );
     }
 }

@@ -13,7 +13,7 @@ use super::denial::{self, Denial, Ran, Refusal};
 pub(super) use super::linux::Line;
 #[cfg(target_os = "linux")]
 use super::linux::launch;
-use super::output::{KEPT_OUTPUT, Kept, Stream};
+use super::output::{Excerpt, KEPT_OUTPUT, Kept, Stream};
 use super::proxy::{self, Proxy, Traffic};
 use super::role::{Order, Report};
 use super::wrote::Wrote;
@@ -77,7 +77,7 @@ pub struct Finished {
     /// Each stream, and both as they came; bounded, with the middle left out.
     pub stdout: String,
     pub stderr: String,
-    pub aggregated: String,
+    pub aggregated: Excerpt,
     /// The signal that ended it, also where it is this program that sent it.
     pub signal: Option<i32>,
     pub duration: Duration,
@@ -259,10 +259,11 @@ pub async fn run(
     } else {
         line.exit_code().unwrap_or(EXIT_CANCELLED)
     };
-    let aggregated = aggregated.finish();
+    let aggregated = aggregated.excerpt();
+    let printed = aggregated.to_string();
     let ran = Ran {
         exit_code,
-        output: &aggregated,
+        output: &printed,
         cwd: &cwd,
         confinement: &confinement,
         blocked: blocked(line.reports()),
@@ -408,7 +409,7 @@ impl Finished {
             exit_code: EXIT_CANCELLED,
             stdout: String::new(),
             stderr: String::new(),
-            aggregated: String::new(),
+            aggregated: Excerpt::default(),
             signal: None,
             duration,
             timed_out: false,

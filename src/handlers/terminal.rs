@@ -28,7 +28,7 @@ pub fn read(session: &Session, params: &TerminalReadParams) -> Result<TerminalRe
     let whole = entry.terminal().whole();
     Ok(TerminalReadResult {
         terminal: entry.shown(),
-        output: whole.text,
+        output: whole.text.to_string(),
         output_bytes: whole.bytes,
     })
 }

@@ -70,7 +70,7 @@ impl Run<'_> {
             ..
         } = &mut item
         {
-            *aggregated_output = Some(cut_middle(&finished.aggregated, SHOWN_OUTPUT));
+            *aggregated_output = Some(finished.aggregated.cut(SHOWN_OUTPUT).to_string());
             *exit_code = Some(finished.exit_code);
             *duration_ms = Some(u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX));
             *reason = finished
@@ -155,7 +155,8 @@ impl Run<'_> {
         for note in self.notes(confined) {
             text.push_str(&format!("note: {note}\n"));
         }
-        text.push_str(&cut_middle(&exec::plain(&finished.aggregated), MODEL_OUTPUT));
+        let plain = finished.aggregated.map(|text| exec::plain(text).into_owned());
+        text.push_str(&plain.cut(MODEL_OUTPUT).to_string());
         let seconds = (finished.duration.as_secs_f64() * 10.0).round() / 10.0;
         let json = serde_json::json!({
             "output": text,
@@ -163,23 +164,4 @@ impl Run<'_> {
         });
         ToolOutput::new(json.to_string(), finished.exit_code == 0 && !finished.timed_out)
     }
-}
-
-/// At most `most` bytes of a text: its head and its tail, and between them how much is missing. Cut at line ends where
-/// there are any.
-pub(in crate::agent) fn cut_middle(text: &str, most: usize) -> String {
-    if text.len() <= most {
-        return text.to_owned();
-    }
-    let half = most / 2;
-    let head = &text[..text.floor_char_boundary(half)];
-    let head = head.rfind('\n').map_or(head, |end| &head[..=end]);
-    let tail = &text[text.ceil_char_boundary(text.len() - half)..];
-    let tail = tail.find('\n').map_or(tail, |end| &tail[end + 1..]);
-    let missing = &text[head.len()..text.len() - tail.len()];
-    format!(
-        "{head}[… {} bytes, {} lines cut out …]\n{tail}",
-        missing.len(),
-        missing.lines().count()
-    )
 }

@@ -50,13 +50,13 @@ impl Answer<'_> {
             "Original token count: {}",
             self.taken.bytes.div_ceil(BYTES_PER_TOKEN)
         );
-        let whole = plain(&self.taken.text);
+        let whole = self.taken.text.map(|text| plain(text).into_owned());
         let most = self
             .most_tokens
             .saturating_mul(BYTES_PER_TOKEN as usize)
             .min(MOST_OUTPUT);
-        let shown = cut_middle(&whole, most);
-        if shown.len() < whole.len() || self.taken.bytes > self.taken.text.len() as u64 {
+        let shown = whole.cut(most);
+        if !shown.is_whole() {
             let _ = writeln!(
                 text,
                 "Note: {} bytes of output were cut to fit; the middle is missing.",
@@ -67,33 +67,9 @@ impl Answer<'_> {
             let _ = writeln!(text, "Note: {note}");
         }
         text.push_str("Output:\n");
-        text.push_str(&shown);
+        text.push_str(&shown.to_string());
         text
     }
-}
-
-/// At most `most` bytes of a text, its head and its tail, cut at line ends where there are any, and between them a mark
-/// that says how much is missing.
-fn cut_middle(text: &str, most: usize) -> String {
-    if text.len() <= most {
-        return text.to_owned();
-    }
-    let half = most / 2;
-    let head = &text[..text.floor_char_boundary(half)];
-    let head = head.rfind('\n').map_or(head, |end| &head[..=end]);
-    let tail = &text[text.ceil_char_boundary(text.len() - half)..];
-    let tail = tail.find('\n').map_or(tail, |end| &tail[end + 1..]);
-    let missing = &text[head.len()..text.len() - tail.len()];
-    let border = if head.is_empty() || head.ends_with('\n') {
-        ""
-    } else {
-        "\n"
-    };
-    format!(
-        "{head}{border}[… {} bytes, {} lines cut out …]\n{tail}",
-        missing.len(),
-        missing.lines().count()
-    )
 }
 
 #[cfg(test)]
@@ -102,7 +78,7 @@ mod tests {
 
     fn text(state: State, output: &str, most_tokens: usize, notes: &[&str]) -> String {
         let taken = Taken {
-            text: output.to_owned(),
+            text: output.to_owned().into(),
             bytes: output.len() as u64,
         };
         let answer = Answer {
@@ -158,6 +134,6 @@ mod tests {
         let cut = text(State::Runs(1000), &long, 1000, &[]);
         assert!(cut.contains("ä€") && cut.contains("cut out"));
         let none = text(State::Runs(1000), "something\n", 0, &[]);
-        assert!(none.ends_with("Output:\n[… 10 bytes, 1 lines cut out …]\n"), "{none}");
+        assert!(none.ends_with("Output:\n[… 10 bytes, 1 line cut out …]\n"), "{none}");
     }
 }

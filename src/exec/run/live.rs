@@ -95,7 +95,7 @@ mod tests {
         live.next = Instant::now();
         live.deliver_due(&mut |stream, text| seen.push((stream, text.to_owned())));
         assert_eq!(seen.len(), 3);
-        assert!(seen[1].1.len() < PIECE + 100 && seen[1].1.contains("left out here"));
+        assert!(seen[1].1.len() < PIECE + 100 && seen[1].1.contains("cut out"));
         assert_eq!(seen[2], (Stream::Stderr, "error".to_owned()));
         assert!(live.due().is_none());
     }

@@ -110,7 +110,7 @@ impl Terminal {
                 }
             }
             let not_run = line.reports().iter().cloned().find_map(ExecError::of);
-            let printed = driving.scroll().whole().text;
+            let printed = driving.scroll().whole().text.to_string();
             let ran = denial::Ran {
                 exit_code: code,
                 output: &printed,

@@ -1,7 +1,7 @@
 //! What is remembered of a terminal's output: what nobody has read yet, what it printed in all, and what the person has
 //! not seen; each bounded by head and tail, with the middle left out.
 
-use crate::exec::output::Kept;
+use crate::exec::output::{Excerpt, Kept};
 
 /// Bytes of output that wait to be read.
 const UNREAD: usize = 1024 * 1024;
@@ -14,7 +14,7 @@ const LIVE: usize = 16 * 1024;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     /// Its head and tail, if it is long.
-    pub text: String,
+    pub text: Excerpt,
     /// Bytes there were.
     pub bytes: u64,
 }
@@ -47,12 +47,12 @@ impl Scroll {
     }
 
     pub(super) fn take_live(&mut self) -> String {
-        take(&mut self.live, LIVE).text
+        take(&mut self.live, LIVE).text.to_string()
     }
 
     pub(super) fn whole(&self) -> Taken {
         Taken {
-            text: self.whole.text(),
+            text: self.whole.so_far(),
             bytes: self.whole.bytes(),
         }
     }
@@ -62,7 +62,7 @@ fn take(kept: &mut Kept, limit: usize) -> Taken {
     let full = std::mem::replace(kept, Kept::new(limit));
     Taken {
         bytes: full.bytes(),
-        text: full.finish(),
+        text: full.excerpt(),
     }
 }
 
@@ -74,12 +74,12 @@ mod tests {
     fn each_reader_gets_what_is_new_to_it() {
         let mut scroll = Scroll::default();
         scroll.push("one\n");
-        assert_eq!(scroll.take().text, "one\n");
+        assert_eq!(scroll.take().text.to_string(), "one\n");
         assert_eq!(scroll.take(), Taken::default());
         scroll.push("two\n");
         assert_eq!(scroll.take_live(), "one\ntwo\n");
-        assert_eq!(scroll.whole().text, "one\ntwo\n");
-        assert_eq!(scroll.take().text, "two\n");
+        assert_eq!(scroll.whole().text.to_string(), "one\ntwo\n");
+        assert_eq!(scroll.take().text.to_string(), "two\n");
         assert_eq!(scroll.take_live(), "");
     }
 
@@ -92,8 +92,9 @@ mod tests {
         }
         let taken = scroll.take();
         assert_eq!(taken.bytes, 10_000_000);
-        assert!(taken.text.len() <= UNREAD + 100 && taken.text.contains("left out here"));
-        assert!(scroll.whole().text.len() <= WHOLE + 100);
+        let text = taken.text.to_string();
+        assert!(text.len() <= UNREAD + 100 && text.contains("cut out"));
+        assert!(scroll.whole().text.to_string().len() <= WHOLE + 100);
         assert!(scroll.take_live().len() <= LIVE + 100);
     }
 }

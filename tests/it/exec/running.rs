@@ -44,7 +44,10 @@ async fn the_record_of_a_run() {
         assert_eq!(finished.exit_code, 3);
         assert_eq!(finished.stdout, format!("out\n{}\n", place.work.display()));
         assert_eq!(finished.stderr, "err\n");
-        assert_eq!(finished.aggregated.len(), finished.stdout.len() + finished.stderr.len());
+        assert_eq!(
+            finished.aggregated.to_string().len(),
+            finished.stdout.len() + finished.stderr.len()
+        );
         assert!(!finished.timed_out && !finished.cancelled && finished.denied.is_none());
         assert!(finished.duration > Duration::ZERO);
 
@@ -85,10 +88,8 @@ async fn what_is_taken_away_after_a_success_is_told() {
     let finished = run(request).await.expect("runs");
     assert_eq!(finished.exit_code, 0);
     assert!(!place.work.join(".git").exists());
-    let told = finished
-        .aggregated
-        .split_once(": moved to ")
-        .map(|(_, path)| path.trim());
+    let printed = finished.aggregated.to_string();
+    let told = printed.split_once(": moved to ").map(|(_, path)| path.trim());
     let kept = Path::new(told.expect("the output says where it is"));
     assert!(finished.stderr.contains("moved to"), "{finished:?}");
     assert!(kept.exists());
@@ -133,14 +134,11 @@ async fn floods_are_bounded() {
     )
     .await
     .expect("runs");
-    for text in [&finished.stdout, &finished.stderr, &finished.aggregated] {
+    for text in [&finished.stdout, &finished.stderr, &finished.aggregated.to_string()] {
         assert!(text.len() < KEPT_OUTPUT + 200, "{}", text.len());
     }
     assert!(finished.stdout.starts_with("xxx") && finished.stdout.ends_with("end\n"));
-    assert!(
-        finished.stderr.contains("line\n[... ")
-            && finished.stderr.contains(" lines of output left out here ...]\nline\n")
-    );
+    assert!(finished.stderr.contains("line\n[… ") && finished.stderr.contains(" lines cut out …]\nline\n"));
     assert!(longest <= 8 * 1024 * 3, "{longest}");
 }
 
