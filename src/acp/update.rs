@@ -87,6 +87,16 @@ pub(super) fn call(item: &ThreadItem) -> Option<Value> {
                 "locations": changes.iter().map(|change| json!({"path": change.path})).collect::<Vec<_>>(),
             })
         }
+        ThreadItem::CommandChanges { changes, more, .. } => {
+            let names: Vec<String> = changes.iter().map(|change| name(&change.path)).collect();
+            let diffs = changes.iter().filter_map(|change| change.diff.as_deref());
+            json!({
+                "title": format!("Changed by a command: {}", listed(&names, *more as usize)),
+                "kind": "edit",
+                "content": [code(&diffs.collect::<String>())],
+                "locations": changes.iter().map(|change| json!({"path": change.path})).collect::<Vec<_>>(),
+            })
+        }
         ThreadItem::McpToolCall {
             title,
             arguments,
@@ -316,7 +326,6 @@ fn shown_diff(file: &ProposalFile, old: Option<&str>, new: Option<&str>) -> Valu
 /// What a change of files is called.
 pub(super) fn title_of<'a>(files: impl Iterator<Item = (&'a Path, &'a FileChangeKind)>) -> String {
     let files: Vec<_> = files.collect();
-    let name = |path: &Path| shown::exact(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy());
     let names: Vec<_> = files.iter().map(|(path, _)| name(path)).collect();
     if let ([(_, kind)], [name]) = (files.as_slice(), names.as_slice()) {
         match kind {
@@ -327,10 +336,21 @@ pub(super) fn title_of<'a>(files: impl Iterator<Item = (&'a Path, &'a FileChange
     }
     match names.as_slice() {
         [] => "Change files".to_owned(),
-        [one, two, three, rest @ ..] if !rest.is_empty() => {
-            format!("Change {one}, {two}, {three} and {} more", rest.len())
+        names => format!("Change {}", listed(names, 0)),
+    }
+}
+
+fn name(path: &Path) -> String {
+    shown::exact(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
+}
+
+/// The first of some names, and how many there are besides, `more` of which are not even listed.
+fn listed(names: &[String], more: usize) -> String {
+    match names {
+        [one, two, three, rest @ ..] if !rest.is_empty() || more > 0 => {
+            format!("{one}, {two}, {three} and {} more", rest.len() + more)
         }
-        few => format!("Change {}", few.join(", ")),
+        few => few.join(", "),
     }
 }
 

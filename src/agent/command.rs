@@ -254,7 +254,7 @@ impl<'a> Run<'a> {
         };
         let can_change = confined != Confined::Outside && writes != Confined::ReadOnly;
         let _running = can_change.then(|| turn.desk.beside.enter(&self.argv));
-        let watch = undo::watch(turn, &self.argv, writes, undo::Doing { wrote, places }).await;
+        let watch = undo::watch(turn, id, &self.argv, writes, undo::Doing { wrote, places }).await;
         if turn.cancel.is_cancelled() {
             // Stopped while the workspace was looked at.
             let finished = Finished::never_began(Duration::ZERO);

@@ -654,6 +654,7 @@ fn stopped(mut item: ThreadItem) -> ThreadItem {
         | ThreadItem::Reasoning { .. }
         | ThreadItem::Plan { .. }
         | ThreadItem::AgentMail { .. }
+        | ThreadItem::CommandChanges { .. }
         | ThreadItem::EnteredReviewMode { .. }
         | ThreadItem::ExitedReviewMode { .. } => {}
     }

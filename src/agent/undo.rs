@@ -6,12 +6,14 @@
 //! taken back itself.
 
 mod carry;
+mod changes;
 mod copies;
 mod inverse;
 mod keep;
 mod persons;
 mod plan;
 mod state;
+mod texts;
 mod track;
 mod writers;
 
@@ -38,7 +40,7 @@ use crate::snapshot::record::{Records, TurnRecord};
 use crate::workspace::uri;
 use copies::Copies;
 use plan::Planned;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,11 +53,15 @@ const MOST_LOOKED_AT: usize = 100;
 /// Files that the model is told by name.
 const MOST_TOLD: usize = 20;
 
-/// What the person wants taken back.
+/// What the person wants undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// The first turn that goes; absent means the newest one.
     pub turn: Option<TurnId>,
+    /// In the place of a turn: the item that says what one command changed.
+    pub item: Option<ItemId>,
+    /// Of that item only these files; empty means all.
+    pub paths: Vec<PathBuf>,
     pub conflicts: UndoConflicts,
 }
 
@@ -65,14 +71,8 @@ fn chosen(records: &Records, turns: &[TurnId], request: &Request) -> Result<Vec<
     let load = |turn: &TurnId| records.load(turn).filter(|record| !record.is_empty());
     let first = match &request.turn {
         None => {
-            let newest = turns
-                .iter()
-                .rev()
-                .filter(|turn| !records.is_undone(turn))
-                .filter_map(load)
-                .find(|record| record.undoes.is_empty());
-            return match newest {
-                Some(record) => Ok(vec![record]),
+            return match newest(records, turns) {
+                Some(found) => Ok(found),
                 None if turns.iter().any(|turn| records.is_undone(turn)) => {
                     Err("Every turn that changed something has been undone already.".to_owned())
                 }
@@ -87,7 +87,7 @@ fn chosen(records: &Records, turns: &[TurnId], request: &Request) -> Result<Vec<
         .filter(|turn| forced || !records.is_undone(turn))
         .filter_map(load)
         // Of undos only the one that is named: the others have done their work on turns that are taken back.
-        .filter(|record| record.undoes.is_empty() || record.turn == *first)
+        .filter(|record| record.undoes.is_empty() || record.turn == *first || changes::is_of_command(record))
         .collect();
     if found.is_empty() {
         return Err(match records.is_undone(first) {
@@ -98,6 +98,23 @@ fn chosen(records: &Records, turns: &[TurnId], request: &Request) -> Result<Vec<
     Ok(found.into_iter().rev().collect())
 }
 
+/// The newest turn that changed something, behind what was undone of its commands by itself: that comes back first, so that all of the
+/// turn goes.
+fn newest(records: &Records, turns: &[TurnId]) -> Option<Vec<TurnRecord>> {
+    let all = turns.iter().rev().filter(|turn| !records.is_undone(turn));
+    let all = all.filter_map(|turn| records.load(turn).filter(|record| !record.is_empty()));
+    let mut undos: Vec<TurnRecord> = Vec::new();
+    for record in all {
+        if record.undoes.is_empty() {
+            undos.retain(|undo| undo.undoes.iter().all(|item| changes::is_of(item, &record.turn)));
+            undos.push(record);
+            return Some(undos);
+        }
+        undos.push(record);
+    }
+    None
+}
+
 /// Runs an undo from its first event to its last item; closing the turn is the caller's.
 pub(super) async fn run(turn: &Arc<Turn>, request: Request) -> Ended {
     turn.begin(None);
@@ -105,7 +122,8 @@ pub(super) async fn run(turn: &Arc<Turn>, request: Request) -> Ended {
     let item =
         |turns: Vec<TurnId>, files: Vec<UndoFile>, status: ItemStatus, message: Option<String>| ThreadItem::Undo {
             id: id.clone(),
-            turns,
+            turns: if request.item.is_some() { Vec::new() } else { turns },
+            item_id: request.item.clone(),
             files,
             status,
             message,
@@ -173,13 +191,31 @@ async fn take_back(turn: &Arc<Turn>, request: &Request) -> Result<Done, Done> {
         .collect();
     let records = turn.desk.snapshots.records();
     let (reading, wanted) = (records.clone(), request.clone());
-    let found = aside(move || chosen(&reading, &turns, &wanted)).await?;
+    if let Some(item) = &request.item {
+        is_in_conversation(turn, item)?;
+    }
+    let found = aside(move || match &wanted.item {
+        Some(item) => changes::recorded(&reading, item, &wanted.paths),
+        None => chosen(&reading, &turns, &wanted),
+    });
+    let found = found.await?;
     // A task of its own: it runs to its end whatever becomes of the turn. An undo is whole, or not at all.
     let work = turn.desk.steps.spawn(undo(turn.clone(), found, request.conflicts));
     work.await.unwrap_or_else(|error| {
         let words = format!("The undo failed inside Countersign: {error}. Look at the files before you undo again.");
         Err(words.into())
     })
+}
+
+/// An item of another conversation is none of this one's.
+fn is_in_conversation(turn: &Turn, item: &ItemId) -> Result<(), String> {
+    let data = turn.conversation.data();
+    let mut items = data.turns.iter().flat_map(|turn| &turn.items);
+    let is_it = |one: &ThreadItem| matches!(one, ThreadItem::CommandChanges { id, .. } if id == item);
+    match items.any(is_it) {
+        true => Ok(()),
+        false => Err("This conversation has no such changes of a command.".to_owned()),
+    }
 }
 
 async fn undo(turn: Arc<Turn>, found: Vec<TurnRecord>, conflicts: UndoConflicts) -> Result<Done, Done> {
@@ -303,9 +339,12 @@ fn in_words(files: &[UndoFile], scope: &super::apply::Scope) -> String {
         }
     };
     let mut sentences = Vec::new();
-    let restored = count(UndoResult::Restored);
+    let (restored, removed) = (count(UndoResult::Restored), count(UndoResult::Removed));
     if restored > 0 || files.is_empty() {
         sentences.push(format!("Restored {}.", files_word(restored)));
+    }
+    if removed > 0 {
+        sentences.push(format!("Removed {}.", files_word(removed).replace(' ', " new ")));
     }
     for (result, words) in [
         (UndoResult::Merged, "Taken out, with what was changed since kept"),
@@ -366,7 +405,12 @@ fn tell(turn: &Turn, planned: &[Planned], files: &[UndoFile]) {
     if let Some(diff) = turn.changed_diff() {
         turn.publish(EventKind::TurnDiff(event::TurnDiff { diff }));
     }
-    let done = |file: &&UndoFile| matches!(file.result, UndoResult::Restored | UndoResult::Merged);
+    let done = |file: &&UndoFile| {
+        matches!(
+            file.result,
+            UndoResult::Restored | UndoResult::Removed | UndoResult::Merged
+        )
+    };
     let names: Vec<String> = files
         .iter()
         .filter(done)

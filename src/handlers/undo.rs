@@ -23,6 +23,8 @@ pub async fn undo(session: &Session, params: TurnUndoParams) -> Result<TurnUndoR
     let started = thread
         .undo(Request {
             turn: params.turn_id,
+            item: params.item_id,
+            paths: params.paths,
             conflicts: params.conflicts,
         })
         .await?;
@@ -71,6 +73,7 @@ async fn undo_and_show(session: &Session, which: Which) -> Result<(), String> {
     let request = Request {
         turn: which.turn_id,
         conflicts: which.conflicts,
+        ..Request::default()
     };
     let started = thread.undo(request).await.map_err(|error| error.to_string())?;
     if !session.client().can.plugin {

@@ -1,6 +1,7 @@
 //! The difference that a turn makes so far: every file from before the turn to now, however many steps led there.
 
 use super::diff::{Name, unified_diff};
+use crate::protocol::item::FileChangeKind;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,6 +46,16 @@ pub struct FileChanged {
     pub before: Option<Side>,
     pub after: Option<Side>,
     pub moved_from: Option<PathBuf>,
+}
+
+/// What has become of one file, as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileShown {
+    /// Of a file that was moved, the path that it had.
+    pub path: PathBuf,
+    pub kind: FileChangeKind,
+    /// In the form of `git diff`.
+    pub diff: String,
 }
 
 /// A name in the tree: what it held before the turn and what it holds now.
@@ -216,6 +227,13 @@ impl TurnDiff {
 
     /// The unified diff of the whole turn so far, `None` if nothing is different from before the turn.
     pub fn unified(&self, relative_to: &Path) -> Option<String> {
+        let files = self.files_shown(relative_to).into_iter();
+        let diff: String = files.map(|file| file.diff).collect();
+        (!diff.is_empty()).then_some(diff)
+    }
+
+    /// What has become of each file, by its path now; a file that was moved is one.
+    pub fn files_shown(&self, relative_to: &Path) -> Vec<FileShown> {
         // A source still tells its own story if a new file has taken its name.
         let origin = |file: &FileNow| {
             let from = file
@@ -234,7 +252,7 @@ impl TurnDiff {
         }
         self.find_renames(&mut sources);
         let targets: BTreeMap<&PathBuf, &PathBuf> = sources.iter().map(|(from, to)| (to, from)).collect();
-        let mut diff = String::new();
+        let mut shown = Vec::new();
         for (path, file) in &self.files {
             if sources.contains_key(path) {
                 continue;
@@ -246,9 +264,24 @@ impl TurnDiff {
                 ),
                 None => (path.as_path(), file.before.as_ref()),
             };
-            diff += &one_file(from, path, relative_to, before, file.after.as_ref());
+            let diff = one_file(from, path, relative_to, before, file.after.as_ref());
+            if diff.is_empty() {
+                continue;
+            }
+            let kind = match (before, &file.after) {
+                (None, _) => FileChangeKind::Add,
+                (Some(_), None) => FileChangeKind::Delete,
+                (Some(_), Some(_)) => FileChangeKind::Update {
+                    move_path: (from != path).then(|| path.clone()),
+                },
+            };
+            shown.push(FileShown {
+                path: from.to_owned(),
+                kind,
+                diff,
+            });
         }
-        (!diff.is_empty()).then_some(diff)
+        shown
     }
 
     /// Files that are gone and came up elsewhere with the same content were moved, whoever moved them.

@@ -202,6 +202,22 @@ pub struct FileChange {
     pub diff: String,
 }
 
+/// What has become of one file, and how much of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ChangedFile {
+    /// Absolute path; of a file that was moved, the one it had.
+    pub path: PathBuf,
+    pub kind: FileChangeKind,
+    /// Lines that were added and removed; 0 where it is no text.
+    pub added: u32,
+    pub removed: u32,
+    /// Unified diff of this file; absent where it is too long to come along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+}
+
 /// A thing in a turn. `item/completed` carries its final, authoritative form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
@@ -275,6 +291,19 @@ pub enum ThreadItem {
         /// What became of it, in words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outcome: Option<String>,
+    },
+    /// Files that a command, or a call of a tool server, has changed by itself: nobody was asked about each of them. `turn/undo` with the
+    /// id of this item undoes them, all or some.
+    CommandChanges {
+        id: ItemId,
+        /// The command or the call; absent where more than one ran on meanwhile.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        source_id: Option<ItemId>,
+        /// By path.
+        changes: Vec<ChangedFile>,
+        /// So many files more, which are not listed.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        more: u32,
     },
     /// A call of a tool of a server.
     McpToolCall {
@@ -359,8 +388,11 @@ pub enum ThreadItem {
     /// Turns that the person takes back.
     Undo {
         id: ItemId,
-        /// The turns, oldest first.
+        /// The turns, oldest first; none where only what one command changed is undone.
         turns: Vec<TurnId>,
+        /// The `commandChanges` item whose files are undone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        item_id: Option<ItemId>,
         files: Vec<UndoFile>,
         /// `completed`: all files are as `files` says. `failed`: no file was changed.
         status: ItemStatus,
@@ -413,6 +445,7 @@ impl ThreadItem {
             | Self::Plan { id, .. }
             | Self::CommandExecution { id, .. }
             | Self::FileChange { id, .. }
+            | Self::CommandChanges { id, .. }
             | Self::ToolCall { id, .. }
             | Self::CollabAgentToolCall { id, .. }
             | Self::AgentMail { id, .. }
@@ -423,4 +456,8 @@ impl ThreadItem {
             | Self::ContextCompaction { id, .. } => id,
         }
     }
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

@@ -1,6 +1,6 @@
 //! Taking turns back, and the diff of a turn.
 
-use crate::ids::{ThreadId, TurnId};
+use crate::ids::{ItemId, ThreadId, TurnId};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -25,6 +25,12 @@ pub struct TurnUndoParams {
     /// turn that changed something and is not taken back. An undo is a turn too; naming it brings back what it took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<TurnId>,
+    /// In the place of a turn: only what this `commandChanges` item lists is undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item_id: Option<ItemId>,
+    /// Of that item, only these files; both paths of one that was moved. Empty: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathBuf>,
     #[serde(default)]
     pub conflicts: UndoConflicts,
 }
@@ -44,6 +50,8 @@ pub struct TurnUndoResult {
 pub enum UndoResult {
     /// It is what it was before the turn.
     Restored,
+    /// It was not there before the turn, and is gone again.
+    Removed,
     /// The turn's changes are out, what was changed since is still in.
     Merged,
     /// Not touched: nothing was taken back at all, since something else failed.

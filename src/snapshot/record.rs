@@ -16,8 +16,8 @@ use std::time::Duration;
 
 /// Records older than this are given up, like the snapshots that they lean on.
 const MOST_AGE: Duration = Duration::from_secs(14 * 24 * 3600);
-/// Records kept in all.
-const MOST_KEPT: usize = 2000;
+/// Records kept in all, of turns and of single commands.
+const MOST_KEPT: usize = 4000;
 /// Between two looks whether there is something to give up.
 const PRUNE_EVERY: Duration = Duration::from_secs(6 * 3600);
 /// A longer text before has a file of its own.
@@ -322,7 +322,11 @@ impl Records {
         let is_hash = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
         let is_text = |name: &str| {
             let rest = name.strip_prefix(&texts).and_then(|rest| rest.split_once('.'));
-            rest.is_some_and(|(hash, end)| is_hash(hash) && (end == "text" || end == KEPT))
+            // What single commands of the turn changed has records of its own.
+            let is_own = |front: &str, end: &str| {
+                is_hash(front) && (end == "text" || end == KEPT) || front.starts_with("command-")
+            };
+            rest.is_some_and(|(front, end)| is_own(front, end))
         };
         let texts = entries
             .filter(|entry| entry.file_name().to_str().is_some_and(is_text))

@@ -208,6 +208,18 @@ export type At = {
 /** How requests are allowed. */
 export type AuthMethod = "apiKey" | "account";
 
+/** What has become of one file, and how much of it. */
+export type ChangedFile = {
+  /** Absolute path; of a file that was moved, the one it had. */
+  path: string;
+  kind: FileChangeKind;
+  /** Lines that were added and removed; 0 where it is no text. */
+  added: number;
+  removed: number;
+  /** Unified diff of this file; absent where it is too long to come along. */
+  diff?: string | null;
+};
+
 export type ChangedKind = "created" | "changed" | "deleted";
 
 export type ChangedPath = {
@@ -2117,6 +2129,16 @@ export type ThreadItem =
   outcome?: string | null;
   }
   | {
+    "type": "commandChanges";
+    id: ItemId;
+  /** The command or the call; absent where more than one ran on meanwhile. */
+  sourceId?: ItemId | null;
+  /** By path. */
+  changes: Array<ChangedFile>;
+  /** So many files more, which are not listed. */
+  more?: number;
+  }
+  | {
     "type": "mcpToolCall";
     id: ItemId;
     server: string;
@@ -2187,8 +2209,10 @@ export type ThreadItem =
   | {
     "type": "undo";
     id: ItemId;
-  /** The turns, oldest first. */
+  /** The turns, oldest first; none where only what one command changed is undone. */
   turns: Array<TurnId>;
+  /** The `commandChanges` item whose files are undone. */
+  itemId?: ItemId | null;
     files: Array<UndoFile>;
   /** `completed`: all files are as `files` says. `failed`: no file was changed. */
   status: ItemStatus;
@@ -2768,6 +2792,10 @@ export type TurnUndoParams = {
    * turn that changed something and is not taken back. An undo is a turn too; naming it brings back what it took.
    */
   turnId?: TurnId | null;
+  /** In the place of a turn: only what this `commandChanges` item lists is undone. */
+  itemId?: ItemId | null;
+  /** Of that item, only these files; both paths of one that was moved. Empty: all. */
+  paths?: Array<string>;
   conflicts?: UndoConflicts;
 };
 
@@ -2798,7 +2826,7 @@ export type UndoFile = {
 };
 
 /** What became of one file. */
-export type UndoResult = "restored" | "merged" | "kept" | "conflict" | "skipped";
+export type UndoResult = "restored" | "removed" | "merged" | "kept" | "conflict" | "skipped";
 
 export type UserAnswer = {
   /** Labels of choices, or the person's words. */

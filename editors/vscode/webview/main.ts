@@ -339,9 +339,9 @@ function welcome(folder: string, trouble: string | null, remedy: Remedy): Node[]
   const try_ = (text: string): HTMLElement => button(text, () => { composer.set(text); composer.focus(); }, { class: "suggestion" });
   return [
     el("h2", {}, "What shall we do?"),
-    el("p", { class: "dim" }, folder === "" ? "Nothing changes before you accept it." : `The agent works in ${folder}. Nothing changes before you accept it.`),
+    el("p", { class: "dim" }, `${folder === "" ? "" : `The agent works in ${folder}. `}Its patches wait for you to accept them. What its commands change there is listed, and you can undo it.`),
     try_("Explain how this project is built up."),
-    try_("Run the tests and mend what fails."),
+    try_("Run the tests and fix what fails."),
     try_("/review"),
   ];
 }

@@ -2,18 +2,19 @@
  * Draws the rows of a thread: what was said, thought, run, changed and asked.
  */
 import { counts, hunkLines, unifiedLines } from "../src/chat/diff";
-import type { DiffLine } from "../src/chat/diff";
 import { screen } from "../src/chat/terminal";
 import type { Row, ThreadView } from "../src/chat/view";
 import type { FromPage } from "../src/chat/wire";
 import { confinedWords, cut, dateWords, duration, judgedWords, shown, tokens } from "../src/chat/words";
-import { below, beyondText } from "../src/proposals/beyond";
+import { below } from "../src/proposals/beyond";
 import type { PathName } from "../src/proposals/beyond";
 import { Gates } from "../src/proposals/gates";
 import type { Shown } from "../src/proposals/shown";
 import { isWaiting } from "../src/proposals/state";
 import type { GuardianAction, ItemStatus, Proposal, ProposalFile, ThreadItem, TurnError, UserInput } from "../src/protocol";
+import { commandChanges } from "./command_changes";
 import { button, el, icon } from "./dom";
+import { countsOf, diffBox, factsOf, fileLink, fold } from "./files";
 import { post } from "./host";
 import type { Drawn } from "./list";
 import { MarkdownView, markdown } from "./markdown";
@@ -65,6 +66,7 @@ const LABELS: Readonly<Partial<Record<string, string>>> = {
   plan: "Plan",
   commandExecution: "Command",
   fileChange: "Changes to files",
+  commandChanges: "Changed by a command",
   mcpToolCall: "Tool call",
   toolCall: "Tool call",
   collabAgentToolCall: "Agents",
@@ -74,6 +76,9 @@ const LABELS: Readonly<Partial<Record<string, string>>> = {
   undo: "Undo",
   contextCompaction: "Conversation summed up",
 };
+
+/** What an undo came to for one file. */
+const undoWords: Readonly<Partial<Record<string, string>>> = { restored: "restored", removed: "removed", merged: "taken out, with what was changed since kept", kept: "as it was", conflict: "left as it is", skipped: "not restored" };
 
 function labelOf(row: Row): string {
   const what = row.body.kind === "item" ? (LABELS[row.body.item.type] ?? row.body.item.type) : { question: "Question", error: "Error", note: "Note", unanswered: "Not sent" }[row.body.kind];
@@ -103,26 +108,6 @@ function agentMessage(row: Row): Drawn {
   };
   update(row);
   return { root, update };
-}
-
-function fold(key: string, summary: (Node | string | undefined)[], body: () => (Node | string)[], open: boolean, context: RowContext, className: string): HTMLElement {
-  const isOpen = context.folds.get(key) ?? open;
-  const details = el("details", { class: className }, el("summary", {}, ...summary.filter((one) => one !== undefined)));
-  details.open = isOpen;
-  let filled = false;
-  const fill = (): void => {
-    if (details.open && !filled) {
-      filled = true;
-      details.append(...body());
-    }
-  };
-  fill();
-  details.addEventListener("toggle", () => {
-    // That it was made open is told as well, and is not the person's doing.
-    if (details.open !== isOpen || context.folds.has(key)) context.folds.set(key, details.open);
-    fill();
-  });
-  return details;
 }
 
 function status(of: ItemStatus, ok: string): HTMLElement {
@@ -157,7 +142,8 @@ function command(row: Row, context: RowContext): Drawn {
     const facts_ = [ended ?? status(item.status, "done"), item.durationMs ? duration(item.durationMs) : undefined, item.source === "user" ? "your shell" : confinedWords[item.confined], words];
     facts.replaceChildren(...facts_.filter((one) => one !== undefined).map((one) => (typeof one === "string" ? el("span", { class: one === confinedWords.outside ? "fact outside" : "fact" }, one) : one)), ...[time(now)].filter((one) => one !== undefined));
     head.replaceChildren(el("span", { class: "prompt", attrs: { "aria-hidden": "true" } }, "$"), line, facts);
-    const text = item.aggregatedOutput ?? now.body.output ?? "";
+    const begins = now.body.isCut === true ? "[… the beginning is not shown while the command runs …]\n" : "";
+    const text = item.aggregatedOutput ?? begins + (now.body.output ?? "");
     if (text !== written) {
       written = text;
       const atEnd = output.scrollHeight - output.scrollTop - output.clientHeight < 30;
@@ -268,6 +254,8 @@ function itemBody(row: Row, body: Extract<Row["body"], { kind: "item" }>, contex
       ];
     case "fileChange":
       return fileChange(row, item, context);
+    case "commandChanges":
+      return commandChanges(row, item, context);
     case "mcpToolCall":
       return [tool(row, item.title.startsWith(item.server) ? item.title : `${item.server}: ${item.title || item.tool}`, item.status, item.arguments, item.error ?? (item.result ? JSON.stringify(item.result, undefined, 2) : undefined), item.durationMs, body.progress, context)];
     case "toolCall":
@@ -298,7 +286,7 @@ function itemBody(row: Row, body: Extract<Row["body"], { kind: "item" }>, contex
       ];
     }
     case "undo":
-      return [el("div", { class: "tool" }, el("div", { class: "title" }, "Undo", status(item.status, "done")), item.message ? el("p", {}, item.message) : undefined, el("ul", { class: "files" }, ...item.files.map((file) => el("li", {}, fileLink(file.path), el("span", { class: "dim" }, ` ${file.result}${file.message ? `: ${file.message}` : ""}`)))))];
+      return [undo(row, item, context)];
     case "contextCompaction": {
       const saved = item.tokensBefore && item.tokensAfter ? ` ${tokens(item.tokensBefore)} → ${tokens(item.tokensAfter)} tokens` : "";
       return [fold(row.key, [item.status === "inProgress" ? "Summing up the conversation…" : `Conversation summed up${saved}`], () => [markdown(item.summary ?? item.message ?? "")], false, context, "reasoning")];
@@ -312,37 +300,23 @@ function itemBody(row: Row, body: Extract<Row["body"], { kind: "item" }>, contex
   }
 }
 
+/** Folded where all went well: how many files, and behind that which, and where what was there is kept. */
+function undo(row: Row, item: Extract<ThreadItem, { type: "undo" }>, context: RowContext): HTMLElement {
+  const folder = context.view()?.cwd ?? "";
+  const isDone = item.status === "completed" && item.files.every((file) => ["restored", "removed", "merged"].includes(file.result));
+  const names = item.files.slice(0, 2).map((file) => file.path.split(/[/\\]/).at(-1) ?? file.path);
+  const which = names.join(", ") + (item.files.length > 2 ? ` and ${item.files.length - 2} more` : "");
+  const files = item.files.map((file) => el("li", {}, fileLink(file.path, folder), el("span", { class: "dim" }, ` ${undoWords[file.result] ?? file.result}${file.message ? `: ${file.message}` : ""}`)));
+  const body = (): Node[] => [...(item.message ? [el("p", {}, item.message)] : []), el("ul", { class: "files" }, ...files)];
+  return fold(row.key, [el("span", { class: "title" }, "Undo"), status(item.status, "done"), which === "" ? undefined : el("span", { class: "dim" }, which)], body, !isDone, context, "tool");
+}
+
 function tool(row: Row, title: string, state: ItemStatus, given: unknown, result: string | undefined, ms: number | null | undefined, progress: string | undefined, context: RowContext): HTMLElement {
   return fold(row.key, [el("span", { class: "title" }, title), status(state, ""), el("span", { class: "dim" }, [progress, ms ? duration(ms) : undefined].filter(Boolean).join(" · "))], () => [el("pre", { class: "terminal", label: "Arguments" }, JSON.stringify(given, undefined, 2)), ...(result === undefined ? [] : [el("pre", { class: "terminal", label: "Result" }, cut(result, 20_000))])], false, context, "tool");
 }
 
-function fileLink(path: string, line: number | null = null): HTMLElement {
-  const cwd = path.split(/[/\\]/).at(-1) ?? path;
-  return button(cwd, () => { post({ type: "file", path, line }); }, { class: "link", title: path });
-}
-
-/** Lines of a change that are drawn at once. */
-const MOST_LINES = 400;
-
-/** The lines of a change; `whole` is called once all of them are drawn. */
-function diffBox(lines: readonly DiffLine[], whole: () => void = () => undefined): HTMLElement {
-  const sign = { added: "+", removed: "−", same: " ", head: "" };
-  const names = { added: "added: ", removed: "removed: ", same: "", head: "" };
-  const drawn = (line: DiffLine): HTMLElement => el("div", { class: `diff-line diff-${line.kind}`, attrs: line.kind === "same" ? {} : { "aria-label": shown(names[line.kind] + line.text) } }, el("span", { class: "sign", attrs: { "aria-hidden": "true" } }, sign[line.kind]), line.text || " ");
-  const box = el("div", { class: "diff", attrs: { tabindex: "0" }, role: "group", label: "Change" }, ...lines.slice(0, MOST_LINES).map(drawn));
-  if (lines.length <= MOST_LINES) {
-    whole();
-    return box;
-  }
-  const more = button(`Show ${lines.length - MOST_LINES} more lines`, () => {
-    more.replaceWith(...lines.slice(MOST_LINES).map(drawn));
-    whole();
-  }, { class: "small" });
-  box.append(more);
-  return box;
-}
-
 function fileChange(row: Row, item: Extract<ThreadItem, { type: "fileChange" }>, context: RowContext): Node[] {
+  const folder = context.view()?.cwd ?? "";
   const proposal = item.proposalId ? context.view()?.proposals[item.proposalId] : undefined;
   const waits = proposal !== undefined && isWaiting(proposal);
   const head = el("div", { class: "title" }, waits ? "Proposes changes" : "Changes", proposal === undefined ? item.applied ? el("span", { class: "status" }, "applied in part") : status(item.status, "done") : el("span", { class: `status status-${proposal.status}` }, proposalWords(proposal)));
@@ -361,9 +335,9 @@ function fileChange(row: Row, item: Extract<ThreadItem, { type: "fileChange" }>,
   // What was made, and what of it was not.
   const made = item.applied ?? item.changes;
   const left = item.applied ? item.changes.filter((change) => !made.some((one) => one.path === change.path)) : [];
-  const rejected = left.map((change) => el("div", { class: "rejected" }, fileLink(change.path), el("span", { class: "dim" }, " rejected")));
-  const nameOfPath: PathName = (path) => below(context.view()?.cwd ?? "", path);
-  const files = proposal === undefined || gates === undefined ? [...made.map((change) => fold(`${row.key}|${change.path}`, [fileLink(change.path), factsOf({ kind: change.kind }, nameOfPath), countsOf(unifiedLines(change.diff))], () => [diffBox(unifiedLines(change.diff))], false, context, "file")), ...rejected] : proposal.files.map((file) => proposalFile(row.key, proposal, file, waits, context, gates, nameOfPath));
+  const rejected = left.map((change) => el("div", { class: "rejected" }, fileLink(change.path, folder), el("span", { class: "dim" }, " rejected")));
+  const nameOfPath: PathName = (path) => below(folder, path);
+  const files = proposal === undefined || gates === undefined ? [...made.map((change) => fold(`${row.key}|${change.path}`, [fileLink(change.path, folder), factsOf({ kind: change.kind }, nameOfPath), countsOf(counts(unifiedLines(change.diff)))], () => [diffBox(unifiedLines(change.diff))], false, context, "file")), ...rejected] : proposal.files.map((file) => proposalFile(row.key, proposal, file, waits, context, gates, nameOfPath));
   return [el("div", { class: waits ? "proposal waits" : "proposal" }, head, proposal?.reason ? el("p", { class: "dim" }, proposal.reason) : undefined, ...files, waits ? hint : undefined, buttons, outcome === undefined ? undefined : el("p", { class: "note note-warning" }, outcome))];
 }
 
@@ -374,18 +348,8 @@ function proposalWords(proposal: Proposal): string {
   return { proposed: "waits for you", partlyDecided: "partly decided", conflicting: "in conflict with what was typed", stale: "its files have changed", accepted: "accepted", applied: "applied", rejected: "rejected", failed: "failed", superseded: "replaced by a later one", withdrawn: "withdrawn", undone: "undone" }[proposal.status];
 }
 
-function countsOf(lines: readonly DiffLine[]): HTMLElement {
-  const { added, removed } = counts(lines);
-  return el("span", { class: "counts", label: `${added} lines added, ${removed} removed` }, el("span", { class: "plus" }, `+${added}`), el("span", { class: "minus" }, `−${removed}`));
-}
-
-/** What becomes of a file, and what its lines do not show of that. */
-function factsOf(file: Pick<ProposalFile, "kind" | "mode" | "notText">, nameOfPath: PathName): HTMLElement {
-  const facts = [...(file.kind.type === "add" ? ["new"] : []), ...beyondText(file, nameOfPath)];
-  return el("span", { class: "dim" }, facts.join(", "));
-}
-
 function proposalFile(key: string, proposal: Proposal, file: ProposalFile, waits: boolean, context: RowContext, gates: Gates, nameOfPath: PathName): HTMLElement {
+  const folder = context.view()?.cwd ?? "";
   // Once it is settled, only what was made counts.
   const settled = ["applied", "rejected", "undone"].includes(proposal.status);
   const counted = file.hunks.filter((hunk) => !settled || hunk.status === "applied");
@@ -394,7 +358,7 @@ function proposalFile(key: string, proposal: Proposal, file: ProposalFile, waits
   const decide = (decision: "reject" | "reset", hunkId: string) => (): void => { post({ type: "decide", proposalId: proposal.id, decision, hunkIds: [hunkId] }); };
   return fold(
     `${key}|${file.path}`,
-    [fileLink(file.path, file.hunks[0]?.range.start ?? null), fate, counted.length > 0 ? countsOf(all) : undefined, waits ? button("Open diff", () => { post({ type: "showProposal", proposalId: proposal.id, path: file.path }); }, { class: "small" }) : undefined],
+    [fileLink(file.path, folder, file.hunks[0]?.range.start ?? null), fate, counted.length > 0 ? countsOf(counts(all)) : undefined, waits ? button("Open diff", () => { post({ type: "showProposal", proposalId: proposal.id, path: file.path }); }, { class: "small" }) : undefined],
     () => file.hunks.map((hunk, i) =>
       el("div", { class: `hunk hunk-${hunk.status}`, attrs: { "data-of": hunk.id } },
         el("div", { class: "hunk-head" },

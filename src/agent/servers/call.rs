@@ -49,7 +49,7 @@ pub async fn call(turn: &Arc<Turn>, call: ServerCall) -> Result<ToolOutput, Tool
     } else {
         Confined::ReadOnly
     };
-    let watch = undo::watch(turn, &[], confined, undo::Doing::default()).await;
+    let watch = undo::watch(turn, &call.item_id, &[], confined, undo::Doing::default()).await;
     if turn.cancel.is_cancelled() {
         return Ok(shown.stopped());
     }

@@ -111,7 +111,7 @@ pub(super) fn of_turn(turn: &Turn) -> TurnRecord {
 }
 
 /// Nothing if a content has a name that nobody gave.
-fn file_record(file: FileChanged) -> Option<FileRecord> {
+pub(super) fn file_record(file: FileChanged) -> Option<FileRecord> {
     let side = |side: Option<Side>| match side {
         None => Some(None),
         Some(side) => record_side(side).map(Some),

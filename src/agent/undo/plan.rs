@@ -287,6 +287,7 @@ impl Place<'_> {
 
 fn outcome(inverse: Inverse) -> (Option<Thing>, UndoResult) {
     match inverse {
+        Inverse::Restored(None) => (None, UndoResult::Removed),
         Inverse::Restored(then) => (then, UndoResult::Restored),
         Inverse::Merged(then) => (then, UndoResult::Merged),
         Inverse::Conflict(_) | Inverse::Skipped(_) => (None, UndoResult::Kept),

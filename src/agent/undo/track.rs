@@ -5,22 +5,22 @@
 //! was never looked at, so each turn looks once in the background while its first request is on its way; a turn that is
 //! over sooner than that costs nothing. Patches wait for none: they know the texts before.
 
+use super::changes::{COMMAND, Made};
 use super::persons::Watching;
+use super::texts::Texts;
 use super::writers::{self, Doing, Noted, Whose, Writer, whose};
 use super::{copies, keep};
 use crate::agent::turn::Turn;
 use crate::exec::Wrote;
 use crate::exec::command::known_to_change_nothing;
-use crate::exec::git::Stop;
-use crate::ids::TurnId;
-use crate::patch::turn_diff::{Body, Side};
+use crate::ids::{ItemId, TurnId};
 use crate::protocol::item::Confined;
 use crate::protocol::settings::SandboxPolicy;
-use crate::snapshot::{Blob, Change, Kind, Snapshot, SnapshotError, State};
-use crate::workspace::{Document, SaveWatch, disk};
-use std::collections::{BTreeSet, HashMap};
+use crate::snapshot::{Change, Kind, Snapshot, SnapshotError, State};
+use crate::workspace::{Document, SaveWatch};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::OwnedRwLockReadGuard;
@@ -30,9 +30,6 @@ use tokio_util::sync::CancellationToken;
 const LOOK_AFTER: Duration = Duration::from_millis(50);
 /// Folders that are looked at; a workspace with more has none of the rest tracked.
 const MOST_FOLDERS: usize = 16;
-/// Bytes of one file that is shown as text, and of all that one command changed.
-const MOST_TEXT: u64 = 4 << 20;
-const MOST_TEXTS: u64 = 64 << 20;
 /// Files of others that the person is told by name.
 const MOST_TOLD: usize = 5;
 
@@ -48,6 +45,8 @@ pub struct Track {
     standing: Mutex<Option<Standing>>,
     /// What the person was told that others have changed.
     told: Mutex<BTreeSet<PathBuf>>,
+    /// Items that have said what a command changed.
+    items: AtomicU32,
 }
 
 /// A look at the workspace, for what changes while no call waits for it.
@@ -112,6 +111,11 @@ impl Track {
         state.undoes = turns;
         state.new_folders.extend(new_folders.iter().cloned());
         state.gone_folders.extend(gone_folders.iter().cloned());
+    }
+
+    /// A name for the next item that says what a command changed; its record has the same.
+    pub(super) fn next_item(&self, turn: &TurnId) -> String {
+        format!("{turn}{COMMAND}{}", self.items.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Folders were made for the files of a patch.
@@ -197,17 +201,25 @@ pub(in crate::agent) struct Watch(Option<Watched>);
 
 struct Watched {
     turn: Arc<Turn>,
+    /// The item of the command.
+    item: ItemId,
     /// Absent if there was no snapshot to be had.
     before: Option<Vec<Snapshot>>,
     meanwhile: Meanwhile,
-    /// Held, so that it is not forgotten.
-    _wrote: Wrote,
+    /// What it writes by name; held, so that it is not forgotten.
+    wrote: Wrote,
     noted: Noted,
     _changing: OwnedRwLockReadGuard<()>,
 }
 
-/// Call before a command begins; nothing if it cannot write, or the turn is stopped.
-pub(in crate::agent) async fn watch(turn: &Arc<Turn>, argv: &[String], confined: Confined, doing: Doing) -> Watch {
+/// Call before a command begins, which is shown in this item; nothing if it cannot write, or the turn is stopped.
+pub(in crate::agent) async fn watch(
+    turn: &Arc<Turn>,
+    item: &ItemId,
+    argv: &[String],
+    confined: Confined,
+    doing: Doing,
+) -> Watch {
     let only_reads =
         confined == Confined::ReadOnly || (confined == Confined::Workspace && known_to_change_nothing(argv));
     if only_reads {
@@ -228,9 +240,10 @@ pub(in crate::agent) async fn watch(turn: &Arc<Turn>, argv: &[String], confined:
     };
     Watch(Some(Watched {
         turn: turn.clone(),
+        item: item.clone(),
         before,
         meanwhile,
-        _wrote: wrote,
+        wrote,
         noted,
         _changing: changing,
     }))
@@ -254,6 +267,11 @@ fn stand(turn: &Turn, before: Vec<Snapshot>, meanwhile: Meanwhile) {
 
 /// Finds out what commands in terminals have changed since the last time. `go_on` is whether any of them may write on.
 pub(in crate::agent) async fn settle(turn: &Arc<Turn>, go_on: bool) {
+    settle_by(turn, go_on, None).await;
+}
+
+/// The same; what changed is the doing of the command of this item, if it is said.
+async fn settle_by(turn: &Arc<Turn>, go_on: bool, item: Option<ItemId>) {
     let standing = turn
         .track
         .standing
@@ -272,19 +290,28 @@ pub(in crate::agent) async fn settle(turn: &Arc<Turn>, go_on: bool) {
             if go_on {
                 stand(turn, after.clone(), next);
             }
-            note_all(turn, before, after, meanwhile).await;
+            note_all(turn, before, after, meanwhile, (item, None)).await;
         }
         Err(error) => not_known(turn, &error),
     }
 }
 
-async fn note_all(turn: &Arc<Turn>, before: Vec<Snapshot>, after: Vec<Snapshot>, mut meanwhile: Meanwhile) {
+/// Notes what is different, and shows it as the doing of one command: of its item, and what it has written by name.
+async fn note_all(
+    turn: &Arc<Turn>,
+    before: Vec<Snapshot>,
+    after: Vec<Snapshot>,
+    mut meanwhile: Meanwhile,
+    (item, wrote): (Option<ItemId>, Option<Wrote>),
+) {
     let noting = turn.clone();
     let noted = tokio::task::spawn_blocking(move || {
         meanwhile.writers.extend(noting.desk.writers.now());
+        let mut made = Made::default();
         for (before, after) in before.iter().zip(&after) {
-            note(&noting, before, after, &meanwhile);
+            made.add(note(&noting, before, after, &meanwhile, wrote.as_ref()));
         }
+        made.show(&noting, item.as_ref());
     });
     if let Err(error) = noted.await {
         tracing::error!(%error, "what a command changed was not noted");
@@ -319,23 +346,26 @@ impl Watch {
     pub(in crate::agent) async fn go_on(mut self) {
         let Some(Watched {
             turn,
+            item,
             before,
             meanwhile,
-            _wrote,
+            wrote: _wrote,
             _changing,
             ..
         }) = self.0.take()
         else {
             return;
         };
-        {
+        let is_only_one = {
             // Another command that runs on may have been looked after for longer.
             let mut standing = turn.track.standing.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_only_one = standing.is_none();
             if let (None, Some(before)) = (&*standing, before) {
                 *standing = Some(Standing { before, meanwhile });
             }
-        }
-        settle(&turn, true).await;
+            is_only_one
+        };
+        settle_by(&turn, true, is_only_one.then_some(item)).await;
     }
 
     /// Finds out what the command changed.
@@ -378,7 +408,8 @@ async fn compare(watched: Watched, late: bool) {
     let turn = watched.turn.clone();
     match look(&turn, &CancellationToken::new()).await {
         Ok(after) => {
-            note_all(&turn, before.clone(), after, watched.meanwhile).await;
+            let by = (Some(watched.item), Some(watched.wrote));
+            note_all(&turn, before.clone(), after, watched.meanwhile, by).await;
             watched.noted.set();
         }
         Err(error) => not_known(&turn, &error),
@@ -393,8 +424,8 @@ async fn save_late(turn: &Arc<Turn>, late: bool) {
     }
 }
 
-/// Notes for the diff of the turn what a command made different.
-fn note(turn: &Turn, before: &Snapshot, after: &Snapshot, meanwhile: &Meanwhile) {
+/// Notes for the diff of the turn what a command made different. What it has made of that, by what it wrote, is returned.
+fn note(turn: &Turn, before: &Snapshot, after: &Snapshot, meanwhile: &Meanwhile, wrote: Option<&Wrote>) -> Made {
     let Meanwhile {
         saves,
         persons,
@@ -428,29 +459,45 @@ fn note(turn: &Turn, before: &Snapshot, after: &Snapshot, meanwhile: &Meanwhile)
         !saved.as_ref().is_some_and(holds)
     });
     let shared = ours.iter().filter(|(_, saved)| saved.is_some());
-    let shared: Vec<PathBuf> = shared.map(|(change, _)| change.path.clone()).collect();
-    turn.track.state().shared.extend(shared);
+    let shared: BTreeSet<PathBuf> = shared.map(|(change, _)| change.path.clone()).collect();
+    turn.track.state().shared.extend(shared.iter().cloned());
     let changes: Vec<Change> = ours.into_iter().map(|(change, _)| change).collect();
-    note_folders(turn, &changes, before, after);
+    // Another command of this thread may have run at the same time.
+    let is_its = |change: &&Change| {
+        let place = writers::real(before, &root, &change.path);
+        wrote.is_none_or(|wrote| writers::may_be_of(wrote, change, &place))
+    };
+    let its: BTreeSet<PathBuf> = changes
+        .iter()
+        .filter(is_its)
+        .map(|change| change.path.clone())
+        .collect();
+    let (new_folders, gone_folders) = note_folders(turn, &changes, before, after);
     let sides: Vec<_> = changes
         .iter()
         .filter(|change| [&change.before, &change.after].into_iter().flatten().any(is_entry))
         .map(|change| {
             (
-                &change.path,
+                change.path.clone(),
                 texts.side(change.before.as_ref()),
                 texts.side(change.after.as_ref()),
             )
         })
         .collect();
     turn.with_diff(|diff| {
-        for (path, before, after) in sides {
-            diff.record_sides(path, before, after);
+        for (path, before, after) in &sides {
+            diff.record_sides(path, before.clone(), after.clone());
         }
     });
+    Made {
+        files: sides.into_iter().filter(|(path, ..)| its.contains(path)).collect(),
+        new_folders,
+        gone_folders,
+        shared,
+    }
 }
 
-fn is_entry(state: &State) -> bool {
+pub(super) fn is_entry(state: &State) -> bool {
     state.kind != Kind::Folder
 }
 
@@ -476,7 +523,9 @@ fn tell_others(turn: &Turn, paths: Vec<PathBuf>) {
     ));
 }
 
-fn note_folders(turn: &Turn, changes: &[Change], before: &Snapshot, after: &Snapshot) {
+/// Notes which folders came and which went, and returns them.
+fn note_folders(turn: &Turn, changes: &[Change], before: &Snapshot, after: &Snapshot) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let (mut came, mut went) = (BTreeSet::new(), BTreeSet::new());
     let is_folder = |state: &Option<State>| state.as_ref().is_some_and(|state| state.kind == Kind::Folder);
     let mut state = turn.track.state();
     for change in changes {
@@ -488,84 +537,18 @@ fn note_folders(turn: &Turn, changes: &[Change], before: &Snapshot, after: &Snap
                 .chain(above)
                 .take_while(|folder| folder.starts_with(before.root()) && !before.has_folder(folder));
             for folder in new {
+                came.insert(folder.to_owned());
                 if !state.gone_folders.remove(folder) {
                     state.new_folders.insert(folder.to_owned());
                 }
             }
         }
-        if is_folder(&change.before) && !after.has_folder(&change.path) && !state.new_folders.remove(&change.path) {
-            state.gone_folders.insert(change.path.clone());
-        }
-    }
-}
-
-/// Contents that are needed as texts.
-#[derive(Default)]
-struct Texts {
-    wanted: Vec<Blob>,
-    bytes: u64,
-    contents: HashMap<Blob, Vec<u8>>,
-}
-
-impl Texts {
-    fn want(&mut self, state: Option<&State>) {
-        let Some((state, blob)) = state.and_then(|state| Some((state, state.blob.as_ref()?))) else {
-            return;
-        };
-        if state.kind == Kind::Link || (state.size <= MOST_TEXT && self.bytes + state.size <= MOST_TEXTS) {
-            self.bytes += state.size;
-            self.wanted.push(blob.clone());
-        }
-    }
-
-    fn read(&mut self, turn: &Turn) {
-        if self.wanted.is_empty() {
-            return;
-        }
-        match turn.desk.snapshots.read(&self.wanted, &Stop::default()) {
-            Ok(contents) => {
-                let found = self.wanted.drain(..).zip(contents);
-                self.contents = found.filter_map(|(blob, content)| Some((blob, content?))).collect();
+        if is_folder(&change.before) && !after.has_folder(&change.path) {
+            went.insert(change.path.clone());
+            if !state.new_folders.remove(&change.path) {
+                state.gone_folders.insert(change.path.clone());
             }
-            Err(error) => tracing::warn!(%error, "what a command changed cannot be shown"),
         }
     }
-
-    /// Whether a file is what was saved from the editor.
-    fn holds(&self, state: Option<&State>, saved: &Document) -> bool {
-        let Some(state) = state.filter(|state| is_entry(state)) else {
-            return false;
-        };
-        match state.blob.as_ref().and_then(|blob| self.contents.get(blob)) {
-            Some(content) => disk::same_text(&saved.text(), content),
-            None => !saved.differs_from_disk(),
-        }
-    }
-
-    fn side(&self, state: Option<&State>) -> Option<Side> {
-        let state = state.filter(|state| is_entry(state))?;
-        let content = state.blob.as_ref().and_then(|blob| self.contents.get(blob));
-        let body = match (state.kind, content, &state.blob) {
-            (Kind::Link, Some(content), _) => Body::Link(crate::snapshot::path_of_bytes(content)?),
-            (Kind::File, Some(content), _) if is_text(content) => {
-                Body::Text(String::from_utf8_lossy(content).as_ref().into())
-            }
-            (Kind::File, _, Some(blob)) => Body::Bytes {
-                key: blob.key(),
-                size: state.size,
-            },
-            _ => Body::Unkept {
-                key: state.stamp.clone(),
-                size: state.size,
-            },
-        };
-        Some(Side {
-            mode: Some(state.mode),
-            body,
-        })
-    }
-}
-
-fn is_text(content: &[u8]) -> bool {
-    !content.contains(&0) && std::str::from_utf8(content).is_ok()
+    (came.into_iter().collect(), went.into_iter().collect())
 }

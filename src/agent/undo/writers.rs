@@ -112,19 +112,27 @@ fn may_write(places: Option<&[PathBuf]>, place: &Path) -> bool {
     places.is_none_or(|places| places.iter().any(|folder| place.starts_with(folder)))
 }
 
+/// Whether a change may be the doing of a command that wrote this by name. Bits, and files of more names, it may have changed unseen.
+pub(super) fn may_be_of(wrote: &Wrote, change: &Change, place: &Path) -> bool {
+    !wrote.is_known() || wrote.names(place) || is_untold(change, place)
+}
+
+/// Nobody is asked about these; they lose nothing of the person's, or were written by another name. What is new was not.
+fn is_untold(change: &Change, place: &Path) -> bool {
+    is_of_bits(change) || change.before.is_some() && has_more_names(place)
+}
+
 /// Whose a change is that came while these ran, for a conversation. `place` is its real path.
 pub(super) fn whose(writers: &[Writer], thread: &ThreadId, change: &Change, place: &Path) -> Whose {
     let is_ours = |writer: &&Writer| writer.thread == *thread && !writer.noted.0.load(Ordering::Relaxed);
     let (ours, theirs): (Vec<&Writer>, Vec<&Writer>) = writers.iter().partition(is_ours);
     let names = |writers: &[&Writer]| writers.iter().any(|writer| writer.doing.wrote.names(place));
-    // Nobody is asked about these; they lose nothing of the person's, or were written by another name. What is new was not.
-    let is_untold = || is_of_bits(change) || change.before.is_some() && has_more_names(place);
     let may = |writer: &&Writer| may_write(writer.doing.places.as_deref(), place);
     if names(&ours) || ours.iter().any(|writer| writer.may_have(place)) {
         Whose::Ours
     } else if names(&theirs) || theirs.iter().any(|writer| writer.may_have(place)) {
         Whose::Theirs
-    } else if is_untold() && ours.iter().any(may) {
+    } else if is_untold(change, place) && ours.iter().any(may) {
         Whose::Ours
     } else {
         Whose::Nobodys

@@ -4,7 +4,7 @@ use super::super::text::{decided, decided_code, fenced, inline, inline_code, saf
 use super::{ONCE_ONLY, TIED_TO};
 use crate::protocol::approval::{AlwaysRule, Approval, CommandApproval};
 use crate::protocol::item::{
-    CommandSource, Confined, FileChange, FileChangeKind, ItemStatus, PlanStepStatus, ThreadItem,
+    ChangedFile, CommandSource, Confined, FileChangeKind, ItemStatus, PlanStepStatus, ThreadItem,
 };
 use crate::protocol::proposal::Proposal;
 use crate::protocol::question::UserInputRequest;
@@ -89,14 +89,37 @@ pub(super) fn change_begun(item: &ThreadItem, number: usize) -> String {
     };
     let mut block = format!("### ◆ Change {number}: {}{more}\n", names.join(", "));
     for change in changes {
-        block.push_str(&format!("\n{}\n\n{}", file(change), diff(&change.diff)));
+        block.push_str(&format!(
+            "\n{}\n\n{}",
+            file(&change.path, &change.kind),
+            diff(&change.diff)
+        ));
     }
     block
 }
 
-fn file(change: &FileChange) -> String {
-    let path = inline_code(&shown::path(&change.path), 400);
-    match &change.kind {
+/// What a command changed by itself.
+fn command_changes(changes: &[ChangedFile], more: u32) -> String {
+    let names: Vec<_> = changes.iter().take(4).map(|change| name(&change.path)).collect();
+    let others = changes.len().saturating_sub(4) + more as usize;
+    let others = match others {
+        0 => String::new(),
+        others => format!(" and {others} more"),
+    };
+    let mut block = format!("### ◆ Changed by a command: {}{others}\n", names.join(", "));
+    for change in changes {
+        let what = file(&change.path, &change.kind);
+        block.push_str(&format!("\n{what} +{} −{}\n", change.added, change.removed));
+        if let Some(text) = &change.diff {
+            block.push_str(&format!("\n{}", diff(text)));
+        }
+    }
+    block
+}
+
+fn file(path: &Path, kind: &FileChangeKind) -> String {
+    let path = inline_code(&shown::path(path), 400);
+    match kind {
         FileChangeKind::Add => format!("New file {path}"),
         FileChangeKind::Delete => format!("Delete {path}"),
         FileChangeKind::Update { move_path: None } => path,
@@ -151,6 +174,7 @@ pub(super) fn done(item: &ThreadItem, number: usize) -> Option<String> {
                 .unwrap_or_default();
             format!("*Change {number}: {what}*{outcome}\n")
         }
+        ThreadItem::CommandChanges { changes, more, .. } => command_changes(changes, *more),
         ThreadItem::Plan { explanation, steps, .. } => {
             let mut block = "### ◆ Plan\n\n".to_owned();
             if let Some(words) = explanation.as_deref().map(str::trim).filter(|words| !words.is_empty()) {

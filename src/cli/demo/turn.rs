@@ -265,6 +265,7 @@ impl View {
             ThreadItem::FileChange { status, .. } => self.change_completed(stage, status).await,
             // The demonstration has no tool servers, no reviews and no sub-agents.
             ThreadItem::McpToolCall { .. }
+            | ThreadItem::CommandChanges { .. }
             | ThreadItem::EnteredReviewMode { .. }
             | ThreadItem::ExitedReviewMode { .. }
             | ThreadItem::Plan { .. }

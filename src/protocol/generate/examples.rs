@@ -686,6 +686,8 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         value(TurnUndoParams {
             thread_id: THREAD.into(),
             turn_id: None,
+            item_id: None,
+            paths: Vec::new(),
             conflicts: UndoConflicts::Keep,
         }),
         value(TurnUndoResult {

@@ -2,7 +2,7 @@
 
 use super::{Presenter, Severity};
 use crate::agent::undo::Request;
-use crate::ids::{ThreadId, TurnId};
+use crate::ids::ThreadId;
 use crate::protocol::item::{ItemStatus, ThreadItem};
 use crate::protocol::undo::{UndoConflicts, UndoResult};
 
@@ -13,6 +13,7 @@ const KEEP: &str = "Keep as it is";
 pub(super) fn show(presenter: &Presenter, thread: &ThreadId, item: &ThreadItem) {
     let ThreadItem::Undo {
         turns,
+        item_id,
         files,
         status,
         message,
@@ -23,9 +24,18 @@ pub(super) fn show(presenter: &Presenter, thread: &ThreadId, item: &ThreadItem) 
     };
     let message = message.clone().unwrap_or_default();
     let left = files.iter().any(|file| file.result == UndoResult::Conflict);
-    match turns.first() {
-        Some(first) if left => {
-            tokio::spawn(ask(presenter.clone(), thread.clone(), first.clone(), message));
+    let again = Request {
+        turn: turns.first().cloned(),
+        item: item_id.clone(),
+        paths: match item_id {
+            Some(_) => files.iter().map(|file| file.path.clone()).collect(),
+            None => Vec::new(),
+        },
+        conflicts: UndoConflicts::Restore,
+    };
+    match again.turn.is_some() || again.item.is_some() {
+        true if left => {
+            tokio::spawn(ask(presenter.clone(), thread.clone(), again, message));
         }
         _ if *status == ItemStatus::Completed => presenter.message(Severity::Info, &message),
         // The error of the turn has the same words.
@@ -34,15 +44,11 @@ pub(super) fn show(presenter: &Presenter, thread: &ThreadId, item: &ThreadItem) 
     }
 }
 
-async fn ask(presenter: Presenter, thread: ThreadId, first: TurnId, message: String) {
+async fn ask(presenter: Presenter, thread: ThreadId, request: Request, message: String) {
     let chosen = presenter.choose(Severity::Warning, &message, [RESTORE, KEEP]).await;
     if chosen.as_deref() != Some(RESTORE) {
         return;
     }
-    let request = Request {
-        turn: Some(first),
-        conflicts: UndoConflicts::Restore,
-    };
     let done = match presenter.shared.agent.get(&thread) {
         Ok(thread) => thread.undo(request).await.map(drop),
         Err(error) => Err(error),

@@ -53,7 +53,10 @@ pub(super) fn doing(item: &ThreadItem) -> Option<String> {
         ThreadItem::Undo { .. } => "Taking changes back".to_owned(),
         ThreadItem::ContextCompaction { .. } => "Summing up the conversation to make room".to_owned(),
         ThreadItem::EnteredReviewMode { review, .. } => format!("Reviewing {}", cut(review, 80)),
-        ThreadItem::Plan { .. } | ThreadItem::UserMessage { .. } | ThreadItem::ExitedReviewMode { .. } => return None,
+        ThreadItem::Plan { .. }
+        | ThreadItem::UserMessage { .. }
+        | ThreadItem::CommandChanges { .. }
+        | ThreadItem::ExitedReviewMode { .. } => return None,
     })
 }
 
@@ -120,6 +123,15 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
                 cut(&diffs, 8000)
             )
         }
+        ThreadItem::CommandChanges { changes, more, .. } => {
+            let diffs = changes.iter().filter_map(|change| change.diff.as_deref());
+            let listed = u32::try_from(changes.len()).unwrap_or(u32::MAX);
+            format!(
+                "changed by a command: {}\n{}",
+                files(listed.saturating_add(*more)),
+                cut(&diffs.collect::<String>(), 8000)
+            )
+        }
         ThreadItem::ToolCall { title, status, .. } => format!("{title} ({})", status_word(*status)),
         ThreadItem::McpToolCall {
             title, status, error, ..
@@ -175,6 +187,13 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
             format!("summing up the conversation ({}){tokens}{why}", status_word(*status))
         }
     })
+}
+
+fn files(count: u32) -> String {
+    match count {
+        1 => "1 file".to_owned(),
+        count => format!("{count} files"),
+    }
 }
 
 /// Where a sub-agent stands, for the log.

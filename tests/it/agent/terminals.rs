@@ -511,6 +511,24 @@ async fn what_a_terminal_changes_later_is_found_and_taken_back() {
     };
     let shown = diff(&story).expect("a diff");
     assert!(shown.contains("+early") && shown.contains("+late"), "{shown}");
+    // Each command lists what it has done itself, once.
+    let items = story.all("item/completed");
+    let items = items.iter().map(|params| &params["item"]);
+    let lists = |name: &str| -> Vec<Value> {
+        let lists = |item: &&Value| item["type"] == "commandChanges" && item["changes"].to_string().contains(name);
+        items
+            .clone()
+            .filter(lists)
+            .map(|item| item["sourceId"].clone())
+            .collect()
+    };
+    let commands: Vec<&Value> = items
+        .clone()
+        .filter(|item| item["type"] == "commandExecution")
+        .map(|item| &item["id"])
+        .collect();
+    assert_eq!(lists("early.txt"), [commands[0].clone()]);
+    assert_eq!(lists("late.txt"), [Value::Null]);
     let undone = stage
         .client
         .call("countersign/turn/undo", json!({"threadId": thread}))

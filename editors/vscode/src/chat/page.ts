@@ -261,6 +261,11 @@ export class ChatPage implements vscode.Disposable {
           await threads.request("countersign/guardian/approveDenied", { threadId: this.threadId, assessmentId: message.assessmentId });
         }
         return;
+      case "undoChanges":
+        if (this.threadId !== undefined) {
+          await threads.request("countersign/turn/undo", { threadId: this.threadId, itemId: message.itemId, paths: [...message.paths] });
+        }
+        return;
       case "help": {
         const commands = { doctor: "countersign.server.doctor", log: "countersign.server.showLog", restart: "countersign.server.restart", settings: "workbench.action.openSettings", trust: "workbench.trust.manage", logIn: "countersign.login", folder: "workbench.action.files.openFolder" };
         await vscode.commands.executeCommand(commands[message.action], ...(message.action === "settings" ? ["countersign"] : []));

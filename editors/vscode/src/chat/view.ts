@@ -36,7 +36,8 @@ export type Question =
   | { readonly kind: "elicitation"; readonly elicitation: McpElicitation };
 
 export type RowBody =
-  | { readonly kind: "item"; item: ThreadItem; output?: string; progress?: string; live: boolean }
+  /** `isCut`: the beginning of the output that came so far is not kept here. */
+  | { readonly kind: "item"; item: ThreadItem; output?: string; isCut?: boolean; progress?: string; live: boolean }
   /** `settled`: how it ended, in words; absent while it waits. */
   | { readonly kind: "question"; readonly question: Question; settled?: string }
   | { readonly kind: "error"; readonly error: TurnError }
@@ -150,6 +151,24 @@ function newRow(key: string, turnId: string | null | undefined, body: RowBody): 
   return { key, turnId: turnId ?? undefined, body, startedAtMs: undefined, completedAtMs: undefined, rev: 0 };
 }
 
+/** The files that a command changed, and that are undone by now: by themselves, or with their turn. */
+export function undoneOf(view: ThreadView, row: Row): Set<string> {
+  const undone = new Set<string>();
+  /** What each undo took back, by its turn: an undo can be undone, too. */
+  const byTurn = new Map<string, string[]>();
+  for (const { body, turnId } of view.rows) {
+    if (body.kind !== "item" || body.item.type !== "undo" || body.item.status !== "completed") continue;
+    const { item } = body;
+    for (const turn of item.turns) byTurn.get(turn)?.forEach((path) => undone.delete(path));
+    if (item.itemId === row.key || (row.turnId !== undefined && item.turns.includes(row.turnId))) {
+      const paths = item.files.filter((file) => ["restored", "removed", "merged"].includes(file.result)).map((file) => file.path);
+      paths.forEach((path) => undone.add(path));
+      if (turnId !== undefined) byTurn.set(turnId, paths);
+    }
+  }
+  return undone;
+}
+
 /** A view with the way to its rows by key. */
 export class ThreadModel {
   private readonly index = new Map<string, number>();
@@ -227,7 +246,7 @@ export class ThreadModel {
         if (event.params.withdrawn === true) {
           return this.remove(event.params.item.id);
         }
-        return this.setItem(event.params.turnId, event.params.item, false, event.params.completedAtMs);
+        return this.completed(event.params.turnId, event.params.item, event.params.completedAtMs);
       case "countersign/item/agentMessage/delta":
         return this.change(event.params.itemId, (item) => {
           if (item.type === "agentMessage") item.text += event.params.delta;
@@ -364,6 +383,7 @@ export class ThreadModel {
     const body: RowBody = { kind: "item", item, live };
     if (before?.body.kind === "item" && before.body.output !== undefined) {
       body.output = before.body.output;
+      if (before.body.isCut === true) body.isCut = true;
     }
     if (item.type === "userMessage" && this.view.preview === "") {
       this.view.preview = item.content.map((one) => (one.type === "text" ? one.text : "")).join(" ").trim();
@@ -372,6 +392,16 @@ export class ThreadModel {
     row.startedAtMs = before?.startedAtMs ?? at;
     row.completedAtMs = live ? undefined : at;
     return this.put(row);
+  }
+
+  private completed(turnId: string | null | undefined, item: ThreadItem, at: number): Change {
+    const change = this.setItem(turnId, item, false, at);
+    if (item.type !== "undo") {
+      return change;
+    }
+    // What it undid says so.
+    const touched = this.touch((row) => row.body.kind === "item" && row.body.item.type === "commandChanges");
+    return { rows: [...change.rows, ...touched.rows], structure: change.structure };
   }
 
   private changeRow(key: string, how: (row: Row) => void): Change {
@@ -392,7 +422,10 @@ export class ThreadModel {
 
   private addOutput(key: string, delta: string): Change {
     return this.changeRow(key, (row) => {
-      if (row.body.kind === "item") row.body.output = ((row.body.output ?? "") + delta).slice(-MOST_OUTPUT);
+      if (row.body.kind !== "item") return;
+      const output = (row.body.output ?? "") + delta;
+      row.body.output = output.slice(-MOST_OUTPUT);
+      if (output.length > MOST_OUTPUT) row.body.isCut = true;
     });
   }
 

@@ -76,6 +76,8 @@ export type FromPage =
   | { readonly type: "killTerminal"; readonly terminalId: number }
   | { readonly type: "sendOutput"; readonly itemId: string }
   | { readonly type: "overrule"; readonly assessmentId: string }
+  /** Undoes what a command changed; no paths mean all of it. */
+  | { readonly type: "undoChanges"; readonly itemId: string; readonly paths: readonly string[] }
   | { readonly type: "help"; readonly action: "doctor" | "log" | "settings" | "restart" | "trust" | "folder" | "logIn" };
 
 export type ToPage =

@@ -133,7 +133,7 @@ async fn what_the_person_saved_and_a_command_changed_is_asked_about() {
     let undo = stage.undo_last(&thread).await;
     let (item, files) = outcome(&stage, &undo);
     assert_eq!(files.get("both.txt").map(String::as_str), Some("conflict"), "{item:#}");
-    assert_eq!(files.get("agent.txt").map(String::as_str), Some("restored"), "{item:#}");
+    assert_eq!(files.get("agent.txt").map(String::as_str), Some("removed"), "{item:#}");
     assert_eq!(stage.text("both.txt"), "mine\nagent\n");
 }
 

@@ -276,6 +276,22 @@ function blocks.fileChange(item)
   return block
 end
 
+function blocks.commandChanges(item)
+  local names, diff = {}, {}
+  for _, change in ipairs(item.changes or {}) do
+    names[#names + 1] = ('%s +%d −%d'):format(one_line(vim.fn.fnamemodify(change.path, ':.'), 300), change.added, change.removed)
+    vim.list_extend(diff, M.lines(change.diff or ''))
+  end
+  if (item.more or 0) > 0 then
+    names[#names + 1] = ('and %d more'):format(item.more)
+  end
+  local block = { lines = { '**Changed by a command** ' .. table.concat(names, ', ') } }
+  if #diff > 0 then
+    fenced(block, 'diff', bounded(diff))
+  end
+  return block
+end
+
 local function call(title, item, more, output)
   local block = { lines = { title }, status = status(item, more) }
   local progress = item.progress
@@ -333,7 +349,7 @@ function blocks.exitedReviewMode(item)
 end
 
 function blocks.undo(item)
-  local words = { restored = 'as before', merged = 'as before, with what you typed', kept = 'left as it is', conflict = 'in conflict', skipped = 'left out' }
+  local words = { restored = 'as before', removed = 'removed, as before', merged = 'as before, with what you typed', kept = 'left as it is', conflict = 'in conflict', skipped = 'left out' }
   local block = { lines = { '**Undo** ' .. one_line(item.message or '', 300) }, status = status(item, {}) }
   for _, file in ipairs(item.files or {}) do
     block.lines[#block.lines + 1] = ('- %s: %s%s'):format(code(vim.fn.fnamemodify(file.path, ':.')), words[file.result] or file.result, file.message and ', ' .. one_line(file.message, 200) or '')

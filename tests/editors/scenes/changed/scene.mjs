@@ -1,0 +1,55 @@
+// What a command changes by itself stands in the chat right after it, file by file with its lines, and is undone there: one file, then all
+// that is left. It is there again after the window was loaded anew.
+import { check, equal } from "../../checks.mjs";
+import { before, isOnDisk, onDisk, until } from "../../stage.mjs";
+
+export async function play(editor) {
+  await editor.open("cart.py");
+  const chat = await editor.openChat();
+  check("the chat promises no more than holds", /patches wait.*commands change/s.test(await chat.locator("body").innerText()), await chat.locator("body").innerText());
+  await editor.say(chat, "tidy the shop");
+  const run = chat.locator(".question.open button", { hasText: "Run once" });
+  const row = (page) => page.locator(".row-commandChanges");
+  await until("the question about the command", () => run.isVisible(), 60000);
+  await run.click();
+  await until("what it changed", () => row(chat).isVisible(), 60000);
+  await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "The shop is tidy." }).isVisible(), 60000);
+  const title = (await row(chat).locator(".title").innerText()).replaceAll(/\s+/g, " ");
+  check("it says how much", /Changed by a command 5 files \+4 −\d+ Keep Undo/.test(title), title);
+  const files = await row(chat).locator("details.file > summary").allInnerTexts();
+  const lines = files.map((text) => text.replaceAll(/\s+/g, " ").trim());
+  check("a file that was moved is one", lines.some((line) => /^README\.md → NOTES\.md Undo$/.test(line)), lines);
+  check("two of one name are told apart", lines.some((line) => /^api\.py a new \+1 −0/.test(line)) && lines.some((line) => /^api\.py b new \+2 −0/.test(line)), lines);
+  check("one that is gone says so", lines.some((line) => /^test_cart\.py deleted \+0 −\d+/.test(line)), lines);
+  const prices = row(chat).locator("details.file", { hasText: "prices.py" });
+  await prices.locator("summary").click({ position: { x: 3, y: 5 } });
+  await until("its lines", () => prices.locator(".diff-added").isVisible());
+  check("the lines are there", (await prices.locator(".diff-added").innerText()).includes("0.55"), await prices.innerText());
+  await editor.theme("light");
+  await editor.shot("changed-light");
+  await editor.theme("contrast");
+  await editor.shot("changed-contrast");
+  await editor.theme("dark");
+  await editor.shot("changed-dark");
+
+  await prices.locator("button", { hasText: "Undo" }).click();
+  await until("the price of before", () => onDisk("prices.py") === before("prices.py"), 30000);
+  check("the rest stays", isOnDisk("NOTES.md") && isOnDisk("a/api.py") && !isOnDisk("test_cart.py"));
+  await until("what is undone says so", async () => /undone/.test(await prices.locator("summary").innerText()), 20000);
+  check("the others can still be", (await row(chat).locator("details.file button", { hasText: "Undo" }).count()) === 4);
+
+  await editor.reload();
+  const again = await editor.openChat();
+  await until("the row after a reload", () => row(again).isVisible(), 60000);
+  check("what is undone still says so", /undone/.test(await row(again).locator("details.file", { hasText: "prices.py" }).locator("summary").innerText()), await row(again).innerText());
+  await row(again).locator(".title button", { hasText: "Undo" }).click();
+  await until("all as before", () => isOnDisk("README.md") && isOnDisk("test_cart.py") && !isOnDisk("a") && !isOnDisk("b"), 30000);
+  for (const name of ["prices.py", "README.md", "test_cart.py"]) equal(`${name} is as before`, onDisk(name), before(name));
+  await until("the title says it", async () => /undone/.test(await row(again).locator(".title").innerText()), 20000);
+  check("and offers nothing more", (await row(again).locator("button", { hasText: /^(Undo|Keep)$/ }).count()) === 0, await row(again).innerText());
+  const undo = again.locator(".row-undo").last();
+  await undo.locator("summary").click();
+  const undid = (await undo.innerText()).replaceAll(/\s+/g, " ");
+  check("the undo says what it did to each", /Undo done NOTES\.md, README\.md and 3 more Restored 2 files\. Removed 3 new files\./.test(undid) && /api\.py a removed/.test(undid) && /README\.md restored/.test(undid), undid);
+  await editor.shot("undone");
+}
