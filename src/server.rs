@@ -38,7 +38,8 @@ use crate::lsp::error::RequestError;
 use crate::protocol::account::{
     AccountLoginCancelParams, AccountLoginCancelResult, AccountLoginStartParams, AccountLoginStartResult,
     AccountLogoutParams, AccountLogoutResult, AccountRateLimitsReadParams, AccountRateLimitsReadResult,
-    AccountReadParams, AccountReadResult, AccountStatusParams, AccountStatusResult,
+    AccountReadParams, AccountReadResult, AccountSetupParams, AccountSetupResult, AccountStatusParams,
+    AccountStatusResult,
 };
 use crate::protocol::agent::{ThreadSendParams, ThreadSendResult};
 use crate::protocol::approval::{ApprovalRespondParams, ApprovalRespondResult};
@@ -93,7 +94,8 @@ use crate::protocol::terminal::{
 };
 use crate::protocol::thread::*;
 use crate::protocol::turn::{
-    TurnInterruptParams, TurnInterruptResult, TurnStartParams, TurnStartResult, TurnSteerParams, TurnSteerResult,
+    TurnInterruptParams, TurnInterruptResult, TurnRetryNowParams, TurnRetryNowResult, TurnStartParams, TurnStartResult,
+    TurnSteerParams, TurnSteerResult,
 };
 use crate::protocol::undo::{TurnDiffParams, TurnDiffResult, TurnUndoParams, TurnUndoResult};
 use crate::tools::mcp_resources::Kind;
@@ -430,6 +432,10 @@ impl Server {
         Ok(turn::interrupt(self.0.session()?, params).await?)
     }
 
+    async fn turn_retry_now(&self, params: TurnRetryNowParams) -> Result<TurnRetryNowResult> {
+        Ok(turn::retry_now(self.0.session()?, &params)?)
+    }
+
     async fn realtime_start(&self, params: RealtimeStartParams) -> Result<RealtimeStartResult> {
         Ok(realtime::start(self.0.session()?, params).await?)
     }
@@ -589,6 +595,10 @@ impl Server {
         Ok(account::logout(self.0.session()?, params).await?)
     }
 
+    async fn account_setup(&self, params: AccountSetupParams) -> Result<AccountSetupResult> {
+        Ok(account::setup(self.0.session()?, params).await?)
+    }
+
     async fn account_status(&self, params: AccountStatusParams) -> Result<AccountStatusResult> {
         Ok(account::status(self.0.session()?, params).await?)
     }
@@ -689,6 +699,7 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::TURN_START, Server::turn_start)
         .custom_method(method::TURN_STEER, Server::turn_steer)
         .custom_method(method::TURN_INTERRUPT, Server::turn_interrupt)
+        .custom_method(method::TURN_RETRY_NOW, Server::turn_retry_now)
         .custom_method(method::TURN_QUEUE_ADD, Server::turn_queue_add)
         .custom_method(method::TURN_QUEUE_LIST, Server::turn_queue_list)
         .custom_method(method::TURN_QUEUE_EDIT, Server::turn_queue_edit)
@@ -724,6 +735,7 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::ACCOUNT_LOGIN_CANCEL, Server::account_login_cancel)
         .custom_method(method::ACCOUNT_LOGOUT, Server::account_logout)
         .custom_method(method::ACCOUNT_STATUS, Server::account_status)
+        .custom_method(method::ACCOUNT_SETUP, Server::account_setup)
         .custom_method(method::ACCOUNT_RATE_LIMITS_READ, Server::account_rate_limits_read)
         .custom_method(method::REALTIME_START, Server::realtime_start)
         .custom_method(method::REALTIME_AUDIO, Server::realtime_audio)

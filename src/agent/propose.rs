@@ -24,7 +24,7 @@ use check::check;
 use place::Place;
 use report::report;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The workspace view as a snapshot to plan against.
@@ -103,11 +103,18 @@ pub(super) async fn run(
     text: String,
     workdir: Option<String>,
 ) -> Result<ToolOutput, ToolError> {
-    let answer = |error: &dyn std::fmt::Display| ToolError::Answer(format!("The patch was not proposed. {error}"));
-    let parsed = parse(&text).map_err(|error| answer(&error))?;
     let base = crate::workspace::uri::clean(&turn.settings.cwd.join(workdir.as_deref().unwrap_or_default()));
-    let named = parsed.sections.iter().map(|section| base.join(section.path()));
-    let asked = readable(turn, named);
+    let refuse = |paths: Vec<PathBuf>, error: &dyn std::fmt::Display| {
+        show_refused(turn, &item_id, paths, error.to_string());
+        ToolError::Answer(format!("The patch was not proposed. {error}"))
+    };
+    let parsed = parse(&text).map_err(|error| refuse(Vec::new(), &error))?;
+    let named: Vec<PathBuf> = parsed
+        .sections
+        .iter()
+        .map(|section| base.join(section.path()))
+        .collect();
+    let asked = readable(turn, named.iter().cloned());
     turn.desk.editor.look(&turn.conversation.id, asked).await;
     let (workspace, cwd) = (turn.workspace.clone(), turn.settings.cwd.clone());
     let reading = turn.clone();
@@ -122,10 +129,13 @@ pub(super) async fn run(
         Ok((planned, changes))
     };
     let planned: Result<_, PlanError> = crate::tools::blocking(plan).await?;
-    let (planned, changes) = planned.map_err(|error| answer(&error))?;
+    let (planned, changes) = planned.map_err(|error| refuse(named.clone(), &error))?;
     let checked = match check(turn, &planned).await {
         Ok(checked) => checked,
-        Err(reason) => return Ok(ToolOutput::failed(reason)),
+        Err(reason) => {
+            show_refused(turn, &item_id, named, reason.clone());
+            return Ok(ToolOutput::failed(reason));
+        }
     };
     if planned.files.iter().all(FilePlan::is_noop) {
         return Ok(ToolOutput::ok(
@@ -202,6 +212,24 @@ pub(super) async fn run(
             "The patch failed inside Countersign: {error}. Read the files again."
         ))
     })
+}
+
+/// Shows a patch that came to nothing before anybody was asked: the person sees what the agent tried, and why it was not taken.
+fn show_refused(turn: &Turn, item_id: &ItemId, paths: Vec<PathBuf>, why: String) {
+    let change = |path| FileChange {
+        path,
+        kind: FileChangeKind::Update { move_path: None },
+        diff: String::new(),
+    };
+    turn.complete_item(ThreadItem::FileChange {
+        id: item_id.clone(),
+        proposal_id: None,
+        changes: paths.into_iter().map(change).collect(),
+        applied: None,
+        auto_approved: false,
+        status: ItemStatus::Failed,
+        outcome: Some(why),
+    });
 }
 
 /// How the item of a proposal is shown.

@@ -6,6 +6,7 @@ use crate::account::{CommandLogin, Terms};
 use crate::config::{Config, Helper, provider::Provider as Settings};
 use crate::model::credential::Credential;
 use crate::model::{ErrorKind, ModelClient, ModelError, catalogue, local};
+use crate::protocol::account::{AccountSetupResult, LocalServer};
 use crate::protocol::model::Model;
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
@@ -144,9 +145,7 @@ impl Provider {
             })
         })?;
         let (credential, base_url) = credential(config, provider, desk);
-        let wants_one = provider.env_key.is_some() || provider.requires_openai_auth;
-        if wants_one
-            && credential == Credential::None
+        if lacks_credential(provider, &credential)
             && !config.model_provider_chosen
             // Who was named for one kind of work, such as approving, is stood in for by nobody.
             && *id == config.model_provider
@@ -200,6 +199,48 @@ impl Provider {
             is_configured: config.context_window.is_some(),
             is_loaded: false,
         }
+    }
+}
+
+/// Whether a provider wants a key or a login, and there is none.
+fn lacks_credential(provider: &Settings, credential: &Credential) -> bool {
+    let wants_one = provider.env_key.is_some() || provider.requires_openai_auth;
+    wants_one && *credential == Credential::None
+}
+
+/// Whether the configured provider can be asked, and by what ways it could be.
+pub async fn setup(config: Config, desk: Arc<Desk>) -> AccountSetupResult {
+    // A login is read from the disk.
+    let looked = tokio::task::spawn_blocking(move || {
+        let provider = config.provider(&config.model_provider).cloned().unwrap_or_default();
+        let (credential, _) = credential(&config, &provider, &desk);
+        let lacks = lacks_credential(&provider, &credential);
+        (config, provider, lacks)
+    });
+    let Ok((config, provider, lacks)) = looked.await else {
+        return AccountSetupResult::default();
+    };
+    let local_server = match lacks && !config.model_provider_chosen {
+        true => local::detect(&local::usual_candidates(), DETECTION).await,
+        false => None,
+    };
+    let login = &config.login;
+    AccountSetupResult {
+        ready: !lacks || local_server.is_some(),
+        provider: match provider.name.as_str() {
+            "" => config.model_provider.clone(),
+            name => name.to_owned(),
+        },
+        env_key: provider.env_key.clone(),
+        takes_key: provider.requires_openai_auth,
+        takes_browser: provider.requires_openai_auth
+            && login.client_id.is_some()
+            && login.authorization_endpoint.is_some()
+            && login.token_endpoint.is_some(),
+        local_server: local_server.map(|found| LocalServer {
+            name: found.provider.name,
+            model: found.model,
+        }),
     }
 }
 

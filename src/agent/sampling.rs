@@ -232,17 +232,13 @@ pub(super) async fn again(turn: &Turn, retry: &mut Retry, broken: Broken) -> Opt
 /// is said again. False if the turn is stopped meanwhile.
 pub(super) async fn wait_to_retry(turn: &Turn, wait: Wait, error: &ModelError) -> bool {
     turn.withdraw_streamed();
-    turn.publish(EventKind::TurnRetrying(TurnRetrying {
+    let why = TurnRetrying {
         attempt: wait.attempt,
         limit: wait.limit,
         delay_ms: u64::try_from(wait.delay.as_millis()).unwrap_or(u64::MAX),
         message: error.message_of_retry(),
-    }));
-    tokio::select! {
-        biased;
-        () = turn.cancel.cancelled() => false,
-        () = tokio::time::sleep(wait.delay) => true,
-    }
+    };
+    turn.wait_to_retry(why).await
 }
 
 /// What was said of a message that no attempt brings to its end is part of the conversation all the same: the person sees

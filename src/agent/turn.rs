@@ -18,7 +18,7 @@ use crate::mcp::Server;
 use crate::patch::turn_diff::TurnDiff;
 use crate::protocol::event::{
     ErrorEvent, EventKind, ItemCompleted, ItemDelta, ItemPartDelta, ItemStarted, ThreadStatusChanged, TurnCompleted,
-    TurnStarted, Warning,
+    TurnRetrying, TurnStarted, Warning,
 };
 use crate::protocol::item::{Confined, ItemStatus, ThreadItem};
 use crate::protocol::permission::Permission;
@@ -30,8 +30,10 @@ use crate::protocol::turn::{
 use crate::workspace::Workspace;
 use difference::Difference;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// How a turn ended.
@@ -71,6 +73,10 @@ pub struct Turn {
     pub closed: CancellationToken,
     /// Ends the person's own commands that run in the turn.
     pub own_commands: CancellationToken,
+    /// Wakes the turn where it waits before it asks the model again.
+    hurry: Notify,
+    /// It does so at this moment.
+    waits_to_retry: AtomicBool,
     /// Who asked the turn to stop.
     stopped_by: OnceLock<InterruptedBy>,
     /// What the automatic reviewer has denied in this turn.
@@ -184,6 +190,8 @@ impl Turn {
             permissions: Mutex::default(),
             metadata: Mutex::default(),
             asking: Asking::default(),
+            hurry: Notify::new(),
+            waits_to_retry: AtomicBool::new(false),
             difference: Difference::default(),
             shown: Mutex::new(shown),
         }
@@ -231,6 +239,30 @@ impl Turn {
     fn thread_status(&self, status: ThreadStatus) {
         self.conversation
             .publish(None, EventKind::ThreadStatusChanged(ThreadStatusChanged { status }));
+    }
+
+    /// Says that the model is asked again, and waits until then, or until the person does not want to wait. False if the turn is stopped
+    /// meanwhile.
+    pub(super) async fn wait_to_retry(&self, why: TurnRetrying) -> bool {
+        let delay = Duration::from_millis(why.delay_ms);
+        let hurried = self.hurry.notified();
+        self.waits_to_retry.store(true, Ordering::SeqCst);
+        self.publish(EventKind::TurnRetrying(why));
+        let goes_on = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => false,
+            () = hurried => true,
+            () = tokio::time::sleep(delay) => true,
+        };
+        self.waits_to_retry.store(false, Ordering::SeqCst);
+        goes_on
+    }
+
+    /// Ends that wait; false if there is none.
+    pub fn retry_now(&self) -> bool {
+        let waits = self.waits_to_retry.load(Ordering::SeqCst);
+        self.hurry.notify_waiters();
+        waits
     }
 
     pub fn warn(&self, message: String) {

@@ -1,12 +1,14 @@
 //! `countersign/account/…`: how the person is known to the provider.
 
 use crate::account::{AccountError, Announce, OwnTerms};
-use crate::agent::AgentError;
+use crate::agent::{AgentError, provider};
+use crate::config::Config;
 use crate::lsp::error::RequestError;
 use crate::protocol::account::{
     AccountLoginCancelParams, AccountLoginCancelResult, AccountLoginStartParams, AccountLoginStartResult,
     AccountLogoutParams, AccountLogoutResult, AccountRateLimitsReadParams, AccountRateLimitsReadResult,
-    AccountReadParams, AccountReadResult, AccountStatusParams, AccountStatusResult,
+    AccountReadParams, AccountReadResult, AccountSetupParams, AccountSetupResult, AccountStatusParams,
+    AccountStatusResult,
 };
 use crate::server::session::Session;
 use std::sync::Arc;
@@ -51,6 +53,11 @@ pub async fn status(session: &Session, params: AccountStatusParams) -> Result<Ac
         auth_token: auth_token.filter(|_| params.include_token == Some(true)),
         requires_openai_auth,
     })
+}
+
+pub async fn setup(session: &Session, _params: AccountSetupParams) -> Result<AccountSetupResult, RequestError> {
+    let config = config(session).await?;
+    Ok(provider::setup(config, session.agent().desk().clone()).await)
 }
 
 pub async fn login_start(
@@ -125,13 +132,7 @@ fn brought_to_its_end<T>(done: Result<Result<T, AccountError>, tokio::task::Join
 
 /// What holds for the configured provider, as the files say now.
 pub(super) async fn terms(session: &Session) -> Result<OwnTerms, RequestError> {
-    let agent = session.agent().clone();
-    let root = session.workspace().roots().into_iter().next();
-    let loading = tokio::task::spawn_blocking(move || agent.load_config(root.as_deref(), None));
-    let loaded = loading
-        .await
-        .map_err(|error| RequestError::internal(error.to_string()))?;
-    let config = loaded.map_err(AgentError::from)?.config;
+    let config = config(session).await?;
     Ok(OwnTerms {
         // One that is not described needs nothing.
         provider: config
@@ -142,6 +143,17 @@ pub(super) async fn terms(session: &Session) -> Result<OwnTerms, RequestError> {
         login: config.login,
         env: session.agent().desk().env.clone(),
     })
+}
+
+/// The configuration as the files say now.
+async fn config(session: &Session) -> Result<Config, RequestError> {
+    let agent = session.agent().clone();
+    let root = session.workspace().roots().into_iter().next();
+    let loading = tokio::task::spawn_blocking(move || agent.load_config(root.as_deref(), None));
+    let loaded = loading
+        .await
+        .map_err(|error| RequestError::internal(error.to_string()))?;
+    Ok(loaded.map_err(AgentError::from)?.config)
 }
 
 /// Tells our plugins at once what comes of something that no request asked for; other clients are told in words.

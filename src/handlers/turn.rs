@@ -4,7 +4,8 @@ use crate::agent::pending::Input;
 use crate::agent::thread::Start;
 use crate::lsp::error::RequestError;
 use crate::protocol::turn::{
-    TurnInterruptParams, TurnInterruptResult, TurnStartParams, TurnStartResult, TurnSteerParams, TurnSteerResult,
+    TurnInterruptParams, TurnInterruptResult, TurnRetryNowParams, TurnRetryNowResult, TurnStartParams, TurnStartResult,
+    TurnSteerParams, TurnSteerResult,
 };
 use crate::server::call::after_reply;
 use crate::server::session::Session;
@@ -62,4 +63,11 @@ pub async fn interrupt(session: &Session, params: TurnInterruptParams) -> Result
     let thread = session.agent().reach(&params.thread_id).await?;
     let interrupted = thread.interrupt(params.turn_id).await?;
     Ok(TurnInterruptResult { interrupted })
+}
+
+/// A thread that is not live has no turn that waits.
+pub fn retry_now(session: &Session, params: &TurnRetryNowParams) -> Result<TurnRetryNowResult, RequestError> {
+    let thread = session.agent().get(&params.thread_id)?;
+    let retrying = thread.running_turn().is_some_and(|turn| turn.retry_now());
+    Ok(TurnRetryNowResult { retrying })
 }

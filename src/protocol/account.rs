@@ -152,6 +152,42 @@ pub struct AccountStatusResult {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
+pub struct AccountSetupParams {}
+
+/// Whether a model can be asked, and by what ways it could be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct AccountSetupResult {
+    /// Requests carry a key or a login, or need none. Whether the provider takes it, only a request tells.
+    pub ready: bool,
+    /// Name of the configured provider, for people.
+    pub provider: String,
+    /// The variable of the environment in which its key is looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env_key: Option<String>,
+    /// `account/login/start` takes a key for it.
+    pub takes_key: bool,
+    /// `account/login/start` can open a browser: the configuration names who lets people in.
+    pub takes_browser: bool,
+    /// A server on this machine that answers and is used, since nothing was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_server: Option<LocalServer>,
+}
+
+/// A server of models on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct LocalServer {
+    pub name: String,
+    /// The model that it is asked for.
+    pub model: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
 pub struct AccountRateLimitsReadParams {}
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -103,6 +103,8 @@ requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     TURN_STEER = "countersign/turn/steer" (TurnSteerParams) -> TurnSteerResult,
     /// Stops the running turn. Answered at once, also when nothing runs.
     TURN_INTERRUPT = "countersign/turn/interrupt" (TurnInterruptParams) -> TurnInterruptResult,
+    /// Sends the request of a turn that waits after `turn/retrying` again at once.
+    TURN_RETRY_NOW = "countersign/turn/retryNow" (TurnRetryNowParams) -> TurnRetryNowResult,
     /// Gives input its own turn: at once if nothing runs or waits, else after what does.
     TURN_QUEUE_ADD = "countersign/turn/queue/add" (TurnQueueAddParams) -> TurnQueueAddResult,
     /// What waits for its turn.
@@ -195,6 +197,8 @@ requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     ACCOUNT_LOGOUT = "countersign/account/logout" (AccountLogoutParams) -> AccountLogoutResult,
     /// How requests to the configured provider are allowed.
     ACCOUNT_STATUS = "countersign/account/status" (AccountStatusParams) -> AccountStatusResult,
+    /// Whether a model can be asked, and by what ways it could be: for a first run. A server on this machine is looked for, for a moment.
+    ACCOUNT_SETUP = "countersign/account/setup" (AccountSetupParams) -> AccountSetupResult,
     /// What the provider says of the account's allowance at this moment. Waits for it a bounded time.
     ACCOUNT_RATE_LIMITS_READ = "countersign/account/rateLimits/read" (AccountRateLimitsReadParams) -> AccountRateLimitsReadResult,
     /// Starts to speak beside the written conversation. Answered at once; `realtime/started` follows, or an error. One that

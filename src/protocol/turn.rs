@@ -280,3 +280,18 @@ pub struct TurnInterruptResult {
     /// Whether a turn was running. `turn/completed` with status `interrupted` follows if so.
     pub interrupted: bool,
 }
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnRetryNowParams {
+    pub thread_id: ThreadId,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnRetryNowResult {
+    /// Whether a turn was waiting.
+    pub retrying: bool,
+}

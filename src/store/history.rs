@@ -143,6 +143,7 @@ pub fn words(item: &ResponseItem) -> Option<String> {
 pub fn is_context(text: &str) -> bool {
     const TAGS: &[&str] = &[
         "INSTRUCTIONS",
+        "approval_policy",
         "apps_instructions",
         "collaboration_mode",
         "compaction_summary",
@@ -158,7 +159,9 @@ pub fn is_context(text: &str) -> bool {
         "skills_instructions",
         "subagent_notification",
         "turn_aborted",
+        "undo",
         "user_action",
+        "user_command",
         "user_instructions",
         "user_shell_command",
     ];

@@ -156,8 +156,10 @@ impl Follower {
                 self.by_policy(turn, id.as_str(), "shell", *status)
             }
             ThreadItem::McpToolCall { id, tool, status, .. } => self.by_policy(turn, id.as_str(), tool, *status),
+            // Of one without a proposal nobody has decided anything.
             ThreadItem::FileChange {
                 id,
+                proposal_id: Some(_),
                 status,
                 auto_approved,
                 ..

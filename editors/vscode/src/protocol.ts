@@ -90,6 +90,24 @@ export type AccountReadResult = {
   requiresOpenaiAuth: boolean;
 };
 
+export type AccountSetupParams = Record<symbol, never>;
+
+/** Whether a model can be asked, and by what ways it could be. */
+export type AccountSetupResult = {
+  /** Requests carry a key or a login, or need none. Whether the provider takes it, only a request tells. */
+  ready: boolean;
+  /** Name of the configured provider, for people. */
+  provider: string;
+  /** The variable of the environment in which its key is looked for. */
+  envKey?: string | null;
+  /** `account/login/start` takes a key for it. */
+  takesKey: boolean;
+  /** `account/login/start` can open a browser: the configuration names who lets people in. */
+  takesBrowser: boolean;
+  /** A server on this machine that answers and is used, since nothing was chosen. */
+  localServer?: LocalServer | null;
+};
+
 export type AccountStatusParams = {
   /** Put the key or token into the answer. Default: no. */
   includeToken?: boolean | null;
@@ -920,6 +938,13 @@ export type JsonValue = number | string | boolean | Array<JsonValue> | { [key in
 export type LineRange = {
   start: number;
   end: number;
+};
+
+/** A server of models on this machine. */
+export type LocalServer = {
+  name: string;
+  /** The model that it is asked for. */
+  model: string;
 };
 
 /** One login to an account. A UUIDv7. */
@@ -2729,6 +2754,15 @@ export type TurnQueueResumeParams = {
   threadId: ThreadId;
 };
 
+export type TurnRetryNowParams = {
+  threadId: ThreadId;
+};
+
+export type TurnRetryNowResult = {
+  /** Whether a turn was waiting. */
+  retrying: boolean;
+};
+
 export type TurnRetrying = {
   /** Counted from 1. */
   attempt: number;
@@ -2962,6 +2996,8 @@ export interface ClientRequests {
   "countersign/turn/steer": { params: TurnSteerParams; result: TurnSteerResult };
   /** Stops the running turn. Answered at once, also when nothing runs. */
   "countersign/turn/interrupt": { params: TurnInterruptParams; result: TurnInterruptResult };
+  /** Sends the request of a turn that waits after `turn/retrying` again at once. */
+  "countersign/turn/retryNow": { params: TurnRetryNowParams; result: TurnRetryNowResult };
   /** Gives input its own turn: at once if nothing runs or waits, else after what does. */
   "countersign/turn/queue/add": { params: TurnQueueAddParams; result: TurnQueueAddResult };
   /** What waits for its turn. */
@@ -3050,6 +3086,8 @@ export interface ClientRequests {
   "countersign/account/logout": { params: AccountLogoutParams; result: AccountLogoutResult };
   /** How requests to the configured provider are allowed. */
   "countersign/account/status": { params: AccountStatusParams; result: AccountStatusResult };
+  /** Whether a model can be asked, and by what ways it could be: for a first run. A server on this machine is looked for, for a moment. */
+  "countersign/account/setup": { params: AccountSetupParams; result: AccountSetupResult };
   /** What the provider says of the account's allowance at this moment. Waits for it a bounded time. */
   "countersign/account/rateLimits/read": { params: AccountRateLimitsReadParams; result: AccountRateLimitsReadResult };
   /** Starts to speak beside the written conversation. Answered at once; `realtime/started` follows, or an error. One that runs in the thread is ended first. */

@@ -87,13 +87,18 @@ pub(super) fn change_begun(item: &ThreadItem, number: usize) -> String {
         0..=4 => String::new(),
         many => format!(" and {} more", many - 4),
     };
-    let mut block = format!("### ◆ Change {number}: {}{more}\n", names.join(", "));
+    let names = match names.is_empty() {
+        // Of one that cannot be read it is not known which files it is about.
+        true => String::new(),
+        false => format!(": {}{more}", names.join(", ")),
+    };
+    let mut block = format!("### ◆ Change {number}{names}\n");
     for change in changes {
-        block.push_str(&format!(
-            "\n{}\n\n{}",
-            file(&change.path, &change.kind),
-            diff(&change.diff)
-        ));
+        block.push_str(&format!("\n{}\n", file(&change.path, &change.kind)));
+        // What came to nothing before it was looked at has none.
+        if !change.diff.is_empty() {
+            block.push_str(&format!("\n{}", diff(&change.diff)));
+        }
     }
     block
 }

@@ -74,6 +74,21 @@ fn account(add: &mut impl FnMut(&'static str, Value, Value)) {
         }),
     );
     add(
+        ACCOUNT_SETUP,
+        value(AccountSetupParams::default()),
+        value(AccountSetupResult {
+            ready: true,
+            provider: "OpenAI".into(),
+            env_key: Some("OPENAI_API_KEY".into()),
+            takes_key: true,
+            takes_browser: false,
+            local_server: Some(LocalServer {
+                name: "Ollama".into(),
+                model: "qwen3".into(),
+            }),
+        }),
+    );
+    add(
         ACCOUNT_LOGIN_START,
         value(AccountLoginStartParams::DeviceCode {}),
         value(AccountLoginStartResult::DeviceCode {
@@ -619,6 +634,13 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             turn_id: Some(TURN.into()),
         }),
         value(TurnInterruptResult { interrupted: true }),
+    );
+    add(
+        TURN_RETRY_NOW,
+        value(TurnRetryNowParams {
+            thread_id: THREAD.into(),
+        }),
+        value(TurnRetryNowResult { retrying: true }),
     );
     add(
         TURN_QUEUE_ADD,

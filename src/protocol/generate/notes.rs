@@ -191,6 +191,10 @@ pub(super) fn of(method: &str) -> Notes {
              stands in `unanswered` there and is in no later turn; what waits in the queue stays there, paused.",
             &[error::THREAD_NOT_LOADED, error::TURN_MISMATCH],
         ),
+        "turn/retryNow" => notes(
+            "The request is sent at once; what follows is what follows a request: the answer's items, or another `turn/retrying`.",
+            &[error::THREAD_NOT_LOADED],
+        ),
         "turn/queue/add" => notes(
             "For what the person wants to say after the running turn, where `turn/start` and `turn/steer` say it at once. The \
              inputs get their turns one after the other as long as each turn completes: one that was stopped or that failed \
@@ -357,6 +361,10 @@ pub(super) fn of(method: &str) -> Notes {
         "account/read" => notes("Nothing follows.", &[error::INVALID_CONFIG]),
         "account/status" => notes(
             "Nothing follows. A token that cannot be read or renewed is no error.",
+            &[error::INVALID_CONFIG],
+        ),
+        "account/setup" => notes(
+            "Nothing follows. Whether a key is right is not tried.",
             &[error::INVALID_CONFIG],
         ),
         "account/login/start" => notes(

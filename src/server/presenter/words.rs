@@ -224,7 +224,9 @@ pub(super) fn own_command(item: &ThreadItem) -> Option<String> {
 /// What the person must be told of an item besides the log: a change that they accepted was not made.
 pub(super) fn trouble(item: &ThreadItem) -> Option<String> {
     match item {
+        // The others nobody was asked about, and the agent tries again.
         ThreadItem::FileChange {
+            proposal_id: Some(_),
             status: ItemStatus::Failed,
             changes,
             outcome,

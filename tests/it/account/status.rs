@@ -94,6 +94,47 @@ async fn what_is_told_depends_on_what_the_provider_needs_and_what_there_is() {
     }
 }
 
+/// What a first run needs to know: whether a model can be asked, and by what ways it could be.
+#[tokio::test]
+async fn a_first_run_is_told_what_is_missing_and_what_would_help() {
+    let wanted = |ready: bool, takes_key: bool, takes_browser: bool| json!({"ready": ready, "provider": "Acme", "takesKey": takes_key, "takesBrowser": takes_browser});
+    let with_key = Some(json!({"OPENAI_API_KEY": "sk-kept"}).to_string());
+    for (provider, stored, expected) in [
+        ("", None, wanted(false, true, true)),
+        ("", with_key, wanted(true, true, true)),
+        ("requires_openai_auth = false", None, wanted(true, false, false)),
+    ] {
+        let setting = Setting {
+            provider: provider.to_owned(),
+            stored,
+            ..Setting::default()
+        };
+        let scene = Scene::with(setting).await;
+        assert_eq!(scene.call("setup", json!({})).await, expected, "{provider}");
+    }
+    // A provider with a key of its own, which is in the environment or not.
+    for (name, ready) in [("ACME_KEY", true), ("OTHER_KEY", false)] {
+        let setting = Setting {
+            provider: "env_key = \"ACME_KEY\"".to_owned(),
+            env: vec![(name.to_owned(), "sk-env".to_owned())],
+            ..Setting::default()
+        };
+        let scene = Scene::with(setting).await;
+        let mut expected = wanted(ready, false, false);
+        expected["envKey"] = json!("ACME_KEY");
+        assert_eq!(scene.call("setup", json!({})).await, expected);
+    }
+    // A key that is given counts at once.
+    let scene = Scene::new().await;
+    assert_eq!(scene.call("setup", json!({})).await["ready"], false);
+    scene
+        .call("login/start", json!({"type": "apiKey", "apiKey": "sk-new"}))
+        .await;
+    assert_eq!(scene.call("setup", json!({})).await["ready"], true);
+    scene.completed().await;
+    scene.client.expect_notification(super::scene::UPDATED).await;
+}
+
 /// Shows S-350, S-353.
 #[tokio::test]
 async fn a_key_is_an_account_without_a_mail_address() {

@@ -689,8 +689,8 @@ async fn with_the_setting_a_patch_inside_the_workspace_asks_nobody_and_says_so()
     assert_eq!(story.item("fileChange")["autoApproved"], true);
     let story = with_settings(&stage, &thread, json!({"approvalPolicy": "on-request"})).await;
     assert_eq!(
-        (story.count("proposal/created"), story.items("fileChange").len()),
-        (0, 0),
+        (story.count("proposal/created"), &story.item("fileChange")["status"]),
+        (0, &json!("failed")),
         "protected"
     );
     // Outside is asked, both questions; with the folder open, the next one there is inside.
@@ -713,7 +713,16 @@ async fn with_the_setting_a_patch_inside_the_workspace_asks_nobody_and_says_so()
     assert!(sibling(&stage).join("x.txt").exists() && sibling(&stage).join("y.txt").exists());
     // Under never inside is applied, and outside refused.
     let story = with_settings(&stage, &thread, json!({"approvalPolicy": "never"})).await;
-    assert_eq!(story.item("fileChange")["autoApproved"], true);
+    let items = story.items("fileChange");
+    let [applied, refused] = ["completed", "failed"].map(|status| {
+        let found: Vec<_> = items.iter().filter(|item| item["status"] == status).collect();
+        assert_eq!(found.len(), 1, "{items:#?}");
+        found[0]
+    });
+    assert_eq!(
+        (&applied["autoApproved"], refused.get("autoApproved")),
+        (&json!(true), None)
+    );
     assert_eq!(story.count("approval/requested"), 0);
     assert!(stage.path("never.txt").exists() && !stage.path("../other/never.txt").exists());
     let requests = stage.model.requests();

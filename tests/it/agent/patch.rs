@@ -152,7 +152,12 @@ async fn a_patch_that_does_not_fit_is_explained_and_never_proposed() {
     let thread = stage.thread().await;
     let story = stage.complete(&thread, "Go").await;
     assert_eq!(story.count("proposal/created"), 0);
-    assert_eq!(story.items("fileChange").len(), 0);
+    // Each that is none is shown as such; what asks for nothing is no failure.
+    let shown = story.items("fileChange");
+    assert!(
+        shown.len() == 6 && shown.iter().all(|item| item["status"] == "failed"),
+        "{shown:#?}"
+    );
     let request = &stage.requests(2)[1];
     for (id, part) in [
         ("c1", &long[..]),
@@ -599,7 +604,8 @@ async fn where_patches_may_write() {
         stage.run_with(json!({"threadId": thread, "input": [{"type": "text", "text": "More"}], "settings": settings}))
     };
     let story = run(json!({"approvalPolicy": "never"})).await;
-    assert_eq!(story.items("fileChange").len(), 1);
+    let states: Vec<_> = story.items("fileChange").iter().map(|item| &item["status"]).collect();
+    assert_eq!(states, ["failed", "completed"]);
     let request = &stage.requests(4)[3];
     assert!(
         request.output("c5").unwrap().contains("never"),
@@ -609,7 +615,7 @@ async fn where_patches_may_write() {
     assert!(request.output("c6").unwrap().contains("Success"));
     assert!(!stage.path("../outside.txt").exists() && stage.path("inside.txt").exists());
     let story = run(json!({"sandboxPolicy": {"type": "readOnly"}})).await;
-    assert_eq!(story.items("fileChange").len(), 0);
+    assert_eq!(story.item("fileChange")["status"], "failed");
     assert!(stage.requests(6)[5].output("c7").unwrap().contains("read-only"));
     assert!(!stage.path("inside2.txt").exists());
 }
@@ -644,4 +650,38 @@ async fn names_that_mean_something_else_are_refused_before_anybody_is_asked() {
         assert!(output.contains(words), "{id}: {output}");
     }
     assert!(!stage.path("~").exists());
+}
+
+/// The person sees what came to nothing before anybody was asked, and why.
+#[tokio::test]
+async fn a_patch_that_is_not_proposed_is_shown_with_the_reason() {
+    let update = "*** Begin Patch\n*** Update File: a.txt\n@@\n-not there\n+x\n*** End Patch";
+    let script = json!([
+        [apply_patch("c1", "no patch at all")],
+        [apply_patch("c2", update)],
+        [say("done")],
+    ]);
+    let setting = Setting {
+        files: vec![("a.txt".into(), "a\n".into())],
+        ..Setting::default()
+    };
+    let stage = Stage::with(script, setting).await;
+    let thread = stage.thread().await;
+    let story = stage.complete(&thread, "Change").await;
+    let items = story.items("fileChange");
+    let of_files = |item: &Value| -> Vec<Value> {
+        let changes = item["changes"].as_array().expect("changes").iter();
+        changes.map(|change| change["path"].clone()).collect()
+    };
+    assert_eq!(items.len(), 2, "{items:#?}");
+    assert_eq!(of_files(items[0]), Vec::<Value>::new());
+    assert_eq!(of_files(items[1]), [json!(stage.path("a.txt"))]);
+    for item in items {
+        let why = item["outcome"].as_str().expect("a reason");
+        assert!(
+            item["status"] == "failed" && item["proposalId"].is_null() && !why.is_empty(),
+            "{item}"
+        );
+    }
+    assert_eq!(story.count("proposal/created"), 0);
 }

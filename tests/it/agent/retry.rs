@@ -322,6 +322,33 @@ async fn a_provider_that_comes_up_is_found() {
     }
 }
 
+/// Who does not want to wait has it asked again at once.
+#[tokio::test]
+async fn the_wait_before_a_retry_ends_when_the_person_wants_it() {
+    let script = json!([[{"fail": {"status": 429, "retry_after": 300}}], [say("ok")]]);
+    let stage = Stage::new(script).await;
+    let thread = stage.thread().await;
+    let retry = async || {
+        let params = json!({"threadId": thread});
+        stage.client.call("countersign/turn/retryNow", params).await["retrying"].clone()
+    };
+    assert_eq!(retry().await, false, "nothing runs");
+    let turn = stage.start_turn(&thread, "Hi").await;
+    stage
+        .until(|name, params| name == "turn/retrying" && params["delayMs"] == 300_000)
+        .await;
+    assert_eq!(retry().await, true);
+    let story = stage.finish(&turn).await;
+    assert_eq!((story.status(), story.said()), ("completed", vec!["ok"]));
+    let params = json!({"threadId": "no-such-thread"});
+    let error = stage
+        .client
+        .request("countersign/turn/retryNow", params)
+        .await
+        .unwrap_err();
+    assert_eq!(error.data["kind"], "threadNotLoaded");
+}
+
 /// Shows S-101.
 #[tokio::test]
 async fn stopping_in_the_wait_before_a_retry_ends_the_turn() {

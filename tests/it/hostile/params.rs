@@ -88,7 +88,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
             ("response", json!({"action": "decline"})),
         ],
         "review/start" => vec![("threadId", id), ("target", json!({"type": "uncommittedChanges"}))],
-        "review/dismiss" => vec![("threadId", id)],
+        "review/dismiss" | "turn/retryNow" => vec![("threadId", id)],
         "approval/respond" => vec![("approvalId", id), ("response", json!({"decision": "accept"}))],
         "userInput/respond" => vec![("id", id)],
         "model/setDefault" => vec![("model", json!("gpt-5.1-codex"))],
@@ -103,6 +103,7 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
         "mcp/login" | "mcp/logout" => vec![("server", json!("docs"))],
         "thread/start"
         | "account/read"
+        | "account/setup"
         | "account/status"
         | "account/logout"
         | "account/rateLimits/read"

@@ -149,6 +149,7 @@ async fn a_slow_disk_holds_up_nobody_else() {
         ("countersign/model/list", json!({})),
         ("countersign/account/read", json!({})),
         ("countersign/account/status", json!({})),
+        ("countersign/account/setup", json!({})),
         ("countersign/thread/list", json!({})),
         ("countersign/thread/start", json!({})),
         ("countersign/command/exec", json!({"command": ["true"]})),

@@ -187,3 +187,33 @@ async fn what_is_no_change_of_a_command_is_refused() {
         ("1\n".to_owned(), "b\n".to_owned())
     );
 }
+
+/// Back to before a message: the files by an undo, then the conversation, which forgets the undo as well.
+#[tokio::test]
+async fn what_was_undone_can_be_dropped_from_the_conversation() {
+    let script = json!([
+        [apply_patch("c1", &update("a.txt", "0", "1"))],
+        [say("one")],
+        [say("two")],
+    ]);
+    let files = vec![("a.txt".to_owned(), "0\n".to_owned())];
+    let stage = Stage::with(script, Setting { files, ..setting() }).await;
+    let thread = stage.thread().await;
+    let first = stage.complete(&thread, "One").await;
+    stage.complete(&thread, "Two").await;
+    let turn = first.one("turn/started")["turn"]["id"].clone();
+    stage.undo(json!({"threadId": thread, "turnId": turn})).await;
+    assert_eq!(stage.text("a.txt"), "0\n");
+    let dropped = stage
+        .client
+        .call(
+            "countersign/thread/rollback",
+            json!({"threadId": thread, "numTurns": 2}),
+        )
+        .await;
+    assert_eq!(dropped["numTurns"], 2);
+    assert_eq!(stage.read(&thread).await["turns"], json!([]));
+    for told in ["tokenUsage", "rolledBack"] {
+        stage.client.ignore(&format!("countersign/thread/{told}"));
+    }
+}

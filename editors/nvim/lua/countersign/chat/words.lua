@@ -248,7 +248,9 @@ function blocks.fileChange(item)
   for _, change in ipairs(item.applied or item.changes or {}) do
     left[change.path] = nil
     local plus, minus = counts(change.diff or '')
-    names[#names + 1] = ('%s +%d −%d'):format(one_line(vim.fn.fnamemodify(change.path, ':.'), 300), plus, minus)
+    local name = one_line(vim.fn.fnamemodify(change.path, ':.'), 300)
+    -- What came to nothing before it was looked at has no lines.
+    names[#names + 1] = change.diff == '' and name or ('%s +%d −%d'):format(name, plus, minus)
     vim.list_extend(diff, M.lines(change.diff or ''))
   end
   local block = { lines = { '**Change** ' .. table.concat(names, ', ') }, status = status(item, {}) }
