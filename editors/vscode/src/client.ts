@@ -27,11 +27,14 @@ export interface ClientParts {
   readonly questions: Questions;
   /** Accepts what was shown of a change that a command of the server's is about, and shows the rest. */
   readonly accept: Accept;
+  /** Does what a command is about that means the conversation in view; false if the server is to do it. */
+  readonly onConversation: OnConversation;
 }
 
 export type Accept = (asked: Asked) => Promise<void>;
+export type OnConversation = (command: string, args: readonly unknown[]) => Promise<boolean>;
 
-export function createClient({ program, settings, log, threads, questions, accept }: ClientParts): LanguageClient {
+export function createClient({ program, settings, log, threads, questions, accept, onConversation }: ClientParts): LanguageClient {
   const folder = foldersOnDisk()[0]?.uri.fsPath;
   const run: Executable = {
     command: program,
@@ -53,7 +56,8 @@ export function createClient({ program, settings, log, threads, questions, accep
       closed: () => ({ action: CloseAction.DoNotRestart, handled: true }),
     },
     middleware: {
-      executeCommand: (command, args: unknown[], next): unknown => {
+      executeCommand: async (command, args: unknown[], next): Promise<unknown> => {
+        if (await onConversation(command, args)) return null;
         // Where the editor's own preview shows the changes the server asks by it, and knows what it has shown.
         const asked = reviewsInPreview() ? undefined : askedToAccept(command, args[0]);
         return asked === undefined ? next(command, args) : accept(asked);

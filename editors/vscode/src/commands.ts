@@ -7,7 +7,10 @@ import type { Attention } from "./chat/attention";
 import { mention } from "./chat/mentions";
 import type { ChatSurfaces } from "./chat/surfaces";
 import type { Ctx } from "./ctx";
+import { foldersOnDisk } from "./folders";
 import type { Review } from "./proposals/review";
+import { serverEnvironment } from "./settings";
+import { runInTerminal } from "./terminal";
 
 /** What commands work with. */
 export interface Parts {
@@ -66,15 +69,18 @@ export const talk: Command = () => () => {
   void vscode.window.showInformationMessage("VS Code gives extensions no microphone, so one cannot talk to the agent here. The server can hear and speak: its protocol (docs/realtime.md) is open to other clients. Dictation into the chat works by the editor's own speech extension.");
 };
 
-/** Runs the server's own check of this machine in a terminal, where the person can read and copy it. */
-export const doctor: Command = ({ ctx }) => () => {
+/** The server's own check of this machine. */
+export const doctor: Command = ({ ctx }) => () => { runOwn(ctx, "Countersign Doctor", ["doctor"]); };
+
+/** The product at work, without a key or a network. */
+export const demo: Command = ({ ctx }) => () => { runOwn(ctx, "Countersign Demo", ["demo", "--yes"]); };
+
+function runOwn(ctx: Ctx, name: string, args: readonly string[]): void {
   const located = ctx.locate();
-  if (located === undefined) {
-    return;
+  if (located !== undefined) {
+    runInTerminal({ name, program: located.program, args, env: serverEnvironment(process.env, located.settings.env), cwd: foldersOnDisk()[0]?.uri.fsPath });
   }
-  const { program, settings } = located;
-  vscode.window.createTerminal({ name: "Countersign Doctor", shellPath: program, shellArgs: ["doctor"], env: settings.env }).show();
-};
+}
 
 export const openChat: Command = ({ chats }) => (threadId: unknown) => chats.focus(typeof threadId === "string" ? threadId : undefined);
 

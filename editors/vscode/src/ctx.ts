@@ -10,7 +10,7 @@ import { BackOff } from "./backoff";
 import type { Threads } from "./chat/threads";
 import type { Remedy } from "./chat/wire";
 import { createClient, rpcOf, sendSettings } from "./client";
-import type { Accept } from "./client";
+import type { Accept, OnConversation } from "./client";
 import { foldersElsewhere, foldersOnDisk } from "./folders";
 import type { Questions } from "./questions";
 import type { Machine } from "./server_path";
@@ -49,6 +49,7 @@ export class Ctx implements vscode.Disposable {
     private readonly threads: Threads,
     private readonly questions: Questions,
     private readonly accept: Accept,
+    private readonly onConversation: OnConversation,
   ) {
     this.extCleanup.push(log);
   }
@@ -152,7 +153,7 @@ export class Ctx implements vscode.Disposable {
       return;
     }
     const { program, settings } = located;
-    const client = createClient({ program, settings, log: this.log, threads: this.threads, questions: this.questions, accept: this.accept });
+    const client = createClient({ program, settings, log: this.log, threads: this.threads, questions: this.questions, accept: this.accept, onConversation: this.onConversation });
     this.client = client;
     this.clientCleanup.push(
       client.onDidChangeState(({ newState }) => {

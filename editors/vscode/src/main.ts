@@ -4,6 +4,7 @@
 import * as vscode from "vscode";
 import { AccountItem } from "./account";
 import { Attention } from "./chat/attention";
+import { onConversation } from "./chat/palette";
 import { ChatSurfaces } from "./chat/surfaces";
 import { Threads } from "./chat/threads";
 import { threadName } from "./chat/words";
@@ -29,6 +30,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "countersign.server.showLog": commands.showLog,
   "countersign.server.showStatus": commands.showStatus,
   "countersign.server.doctor": commands.doctor,
+  "countersign.server.demo": commands.demo,
   "countersign.account.show": commands.showAccount,
   "countersign.realtime.start": commands.talk,
   "countersign.chat.open": commands.openChat,
@@ -62,7 +64,7 @@ export function activate(extension: vscode.ExtensionContext): void {
   // The two need each other: a question asks whether a chat shows it, and a chat answers questions.
   const isSeen = (threadId: string): boolean => chats.isSeen(threadId);
   const questions: Questions = new Questions(isSeen, (threadId) => chats.focus(threadId), (problem) => { log.error(`A question could not be asked: ${String(problem)}`); });
-  const made = new Ctx(extension.extensionPath, log, threads, questions, (asked) => review.decide(asked.proposalId === undefined ? undefined : asked, "accept"));
+  const made = new Ctx(extension.extensionPath, log, threads, questions, (asked) => review.decide(asked.proposalId === undefined ? undefined : asked, "accept"), (command, args) => onConversation(command, args, chats, threads));
   const chats: ChatSurfaces = new ChatSurfaces(extension.extensionUri, {
     threads,
     questions,

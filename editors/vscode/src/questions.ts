@@ -1,6 +1,7 @@
 /**
  * Questions to the person. A chat that shows the thread asks in line; otherwise a message asks, which takes no key and no focus. Who
- * answers first counts. A question that is closed is denied.
+ * answers first counts. A message that is closed, or cleared with all others, answers nothing: the question waits in the chat, one click
+ * from the status bar.
  */
 import * as vscode from "vscode";
 import { fieldsOf, valueOf } from "./chat/form";
@@ -11,6 +12,8 @@ import type { Approval, ApprovalDecision, ApprovalResponse, JsonValue, McpElicit
 
 /** What the person is to read before they can agree to it; not an answer. */
 type Unread = "unread";
+/** The message was closed; not an answer either. */
+type Later = "later";
 
 type Answer = ApprovalResponse | UserInputResponse | McpElicitationResponse | null;
 
@@ -19,6 +22,8 @@ interface Waiting {
   readonly threadId: string;
   readonly settle: (answer: Answer) => void;
   isShown: boolean;
+  /** Its message was closed: no other one asks. */
+  isPutOff: boolean;
   /** Its server ended before it was answered. */
   isLost: boolean;
 }
@@ -83,7 +88,7 @@ export class Questions {
   /** Looks which questions no chat shows any more, and asks them by message. */
   look(): void {
     for (const [id, waiting] of this.waiting) {
-      if (!waiting.isShown && !this.isSeen(waiting.threadId)) {
+      if (!waiting.isShown && !waiting.isPutOff && !this.isSeen(waiting.threadId)) {
         waiting.isShown = true;
         void this.byMessage(id, waiting);
       }
@@ -98,7 +103,7 @@ export class Questions {
         this.waiting.delete(id);
         resolve(answer);
       };
-      this.waiting.set(id, { question, threadId, settle, isShown: false, isLost: false });
+      this.waiting.set(id, { question, threadId, settle, isShown: false, isPutOff: false, isLost: false });
       this.look();
     });
   }
@@ -107,6 +112,10 @@ export class Questions {
     try {
       const { question, settle, threadId } = waiting;
       const answer = question.kind === "approval" ? await approve(question.approval) : question.kind === "userInput" ? await answerAll(question.request) : await elicit(question.elicitation);
+      if (answer === "later") {
+        waiting.isPutOff = true;
+        return;
+      }
       if (answer === "unread") {
         await this.show(threadId);
         // The page says that it shows the thread a moment later; till then a message would ask beside it.
@@ -143,7 +152,7 @@ export class Questions {
   }
 }
 
-/** Whether the person has said something: what is closed counts as a no, and nobody misses that. */
+/** Whether the person has said yes, or words of their own: nobody misses a no. */
 function isGiven(answer: Answer): boolean {
   if (answer === null) {
     return false;
@@ -154,7 +163,7 @@ function isGiven(answer: Answer): boolean {
   return !("decision" in answer) || answer.decision !== "decline" || Boolean(answer.feedback);
 }
 
-async function approve(approval: Approval): Promise<ApprovalResponse | Unread> {
+async function approve(approval: Approval): Promise<ApprovalResponse | Unread | Later> {
   const message = plain(approvalMessage(approval));
   const titled = (decision: ApprovalDecision): string => decisionTitle(decision, approval);
   const offered = approval.availableDecisions;
@@ -162,12 +171,15 @@ async function approve(approval: Approval): Promise<ApprovalResponse | Unread> {
     // Nobody agrees to what they cannot read to its end.
     const no = titled("decline");
     const chosen = await vscode.window.showWarningMessage(cut(message, BEGINNING), READ, ...(offered.includes("decline") ? [no] : []));
-    return chosen === READ ? "unread" : { decision: "decline" };
+    return chosen === READ ? "unread" : chosen === undefined ? "later" : { decision: "decline" };
   }
   // A message has room for three buttons; the rest is one press further.
   const buttons = (["accept", "decline"] as const).filter((one) => offered.includes(one)).map(titled);
   for (;;) {
     const chosen = await vscode.window.showWarningMessage(message, ...buttons, MORE);
+    if (chosen === undefined) {
+      return "later";
+    }
     if (chosen !== MORE) {
       return { decision: offered.find((one) => titled(one) === chosen) ?? "decline" };
     }
@@ -189,18 +201,22 @@ async function approve(approval: Approval): Promise<ApprovalResponse | Unread> {
   }
 }
 
-async function answerAll(request: UserInputRequest): Promise<UserInputResponse | null | Unread> {
+async function answerAll(request: UserInputRequest): Promise<UserInputResponse | null | Unread | Later> {
   const [first] = request.questions;
   const more = request.questions.length > 1 ? ` (and ${request.questions.length - 1} more)` : "";
   const who = request.agent ? `The agent ${nameOf(request.agent)} asks. ` : "";
   const message = plain(`${who}${visibleText(first?.question ?? "")}${more}`);
   if (!fitsMessage(message)) {
-    return (await vscode.window.showInformationMessage(cut(message, BEGINNING), READ, NO_ANSWER)) === READ ? "unread" : null;
+    const read = await vscode.window.showInformationMessage(cut(message, BEGINNING), READ, NO_ANSWER);
+    return read === READ ? "unread" : read === undefined ? "later" : null;
   }
   const simple = request.questions.length === 1 && first !== undefined && first.options.length > 0 && first.options.length <= 3;
   const buttons = simple ? [...first.options.map((one) => visibleText(one.label)), ...(first.isOther ? [OTHER] : [])] : [ANSWER, NO_ANSWER];
   const chosen = await vscode.window.showInformationMessage(message, ...buttons);
-  if (chosen === undefined || chosen === NO_ANSWER || first === undefined) {
+  if (chosen === undefined) {
+    return "later";
+  }
+  if (chosen === NO_ANSWER || first === undefined) {
     return null;
   }
   if (simple && chosen !== OTHER) {
@@ -224,7 +240,7 @@ async function pick<T extends vscode.QuickPickItem>(title: string, placeHolder: 
   return vscode.window.showQuickPick(items, { title, placeHolder, ignoreFocusOut: true });
 }
 
-async function elicit(elicitation: McpElicitation): Promise<McpElicitationResponse | Unread> {
+async function elicit(elicitation: McpElicitation): Promise<McpElicitationResponse | Unread | Later> {
   const link = elicitation.mode === "url" ? webLink(elicitation.url) : undefined;
   if (elicitation.mode === "url" && link === undefined) {
     return openForServer(elicitation.server, elicitation.url);
@@ -235,7 +251,7 @@ async function elicit(elicitation: McpElicitation): Promise<McpElicitationRespon
   const yes = !fitsMessage(message) ? READ : link === undefined ? ANSWER : OPEN_LINK;
   const chosen = await vscode.window.showInformationMessage(yes === READ ? cut(message, BEGINNING) : message, yes, DECLINE);
   if (chosen !== yes) {
-    return { action: chosen === DECLINE ? "decline" : "cancel" };
+    return chosen === DECLINE ? { action: "decline" } : "later";
   }
   if (yes === READ) {
     return "unread";

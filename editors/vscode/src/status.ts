@@ -17,7 +17,8 @@ export type ServerState =
 /** What the agent is doing, over all threads of the window. */
 export interface Work {
   readonly running: number;
-  readonly waiting: number;
+  /** Threads that wait for the person, the one that began to first. */
+  readonly waiting: readonly string[];
   /** What is left of the account's allowance, in words. */
   readonly allowance: readonly string[];
   /** The thread that was active last. */
@@ -27,7 +28,7 @@ export interface Work {
 export class StatusItem implements vscode.Disposable {
   private readonly item: vscode.StatusBarItem;
   private state: ServerState = { kind: "stopped" };
-  private work: Work = { running: 0, waiting: 0, allowance: [], thread: undefined };
+  private work: Work = { running: 0, waiting: [], allowance: [], thread: undefined };
 
   constructor() {
     this.item = vscode.window.createStatusBarItem("countersign.status", vscode.StatusBarAlignment.Right, 90);
@@ -55,6 +56,9 @@ export class StatusItem implements vscode.Disposable {
     const { text, tooltip, alarm } = describe(this.state, this.work);
     this.item.text = text;
     this.item.tooltip = tooltip;
+    const [question] = this.state.kind === "running" ? this.work.waiting : [];
+    // One click from the question, whatever became of its message.
+    this.item.command = question === undefined ? "countersign.server.showStatus" : { command: "countersign.chat.open", title: "Show the question", arguments: [question] };
     this.item.backgroundColor = alarm ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
   }
 }
@@ -73,13 +77,14 @@ function describe(state: ServerState, work: Work): { text: string; tooltip: stri
   }
 }
 
-function running(state: Extract<ServerState, { kind: "running" }>, { running, waiting, allowance, thread }: Work): { text: string; tooltip: string; alarm: boolean } {
+function running(state: Extract<ServerState, { kind: "running" }>, { running, waiting: waitingThreads, allowance, thread }: Work): { text: string; tooltip: string; alarm: boolean } {
+  const waiting = waitingThreads.length;
   const icon = waiting > 0 ? "$(bell-dot)" : running > 0 ? "$(sync~spin)" : "$(pass)";
   const settings = thread?.settings;
   const used = percentUsed(thread?.usage);
   const parts = [
     settings === undefined ? "Countersign" : `${settings.model} · ${settings.mode}`,
-    used === undefined ? undefined : `${100 - used}% left`,
+    used === undefined ? undefined : `context ${used}%`,
     running > 1 ? `${running} turns` : undefined,
     waiting > 0 ? `${waiting} waiting` : undefined,
   ];
@@ -92,7 +97,7 @@ function running(state: Extract<ServerState, { kind: "running" }>, { running, wa
     ...allowance,
     elsewhere.length === 0 ? undefined : `Not on a disk, so not seen by the agent: ${elsewhere.join(", ")}`,
     running === 0 ? undefined : running === 1 ? "One turn runs" : `${running} turns run`,
-    waiting === 0 ? undefined : waiting === 1 ? "One conversation waits for you" : `${waiting} conversations wait for you`,
+    waiting === 0 ? undefined : waiting === 1 ? "One conversation waits for you: click to answer" : `${waiting} conversations wait for you: click to answer the first`,
   ];
   return { text: `${icon} ${parts.filter(Boolean).join(" · ")}`, tooltip: lines.filter(Boolean).join("\n"), alarm: waiting > 0 };
 }

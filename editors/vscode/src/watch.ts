@@ -62,7 +62,7 @@ export class Watch implements vscode.Disposable {
     const views = this.threads.all.map((model) => model.view);
     this.status.showWork({
       running: views.filter((view) => view.running !== undefined && view.agent === undefined).length,
-      waiting: views.filter((view) => view.status === "waitingOnApproval" || view.status === "waitingOnUserInput").length,
+      waiting: views.filter((view) => view.status === "waitingOnApproval" || view.status === "waitingOnUserInput").map((view) => view.id),
       allowance: this.account.allowance,
       thread: (this.latest === undefined ? undefined : this.threads.get(this.latest)?.view) ?? views.at(-1),
     });

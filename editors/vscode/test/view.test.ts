@@ -2,7 +2,7 @@ import * as assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { test } from "node:test";
-import { MOST_OUTPUT, ThreadModel, viewOf } from "../src/chat/view";
+import { MOST_OUTPUT, ThreadModel, undoneOf, viewOf } from "../src/chat/view";
 import type { Approval, Proposal, Thread, ThreadItem, Turn } from "../src/protocol";
 import { NOTIFICATIONS } from "../src/rpc";
 import type { ThreadEvent } from "../src/rpc";
@@ -116,10 +116,16 @@ test("output of a command and of its terminal is kept, but not without bound", (
 test("a question waits until it is settled, and says how", () => {
   const model = new ThreadModel(viewOf(thread()));
   const approval = { id: "q", threadId: "T", turnId: "u", itemId: "c", command: ["ls"], display: "ls", cwd: "/w", actions: [], reason: "r", confined: "workspace", sessionScope: "", availableDecisions: ["accept", "decline"] } satisfies Approval;
+  model.apply(event("countersign/item/started", { item: command("c"), startedAtMs: 1 }));
+  const drawn = (): number => model.row("c")?.rev ?? 0;
+  const before = drawn();
   model.apply(event("countersign/approval/requested", { approval }));
   assert.equal(model.open().length, 1);
+  assert.ok(drawn() > before, "the command says that it waits");
+  const asked_ = drawn();
   model.apply(event("countersign/approval/resolved", { approvalId: "q", decision: "acceptForSession" }));
   assert.equal(model.open().length, 0);
+  assert.ok(drawn() > asked_, "and no more");
   const row = model.row("question:q");
   assert.ok(row?.body.kind === "question");
   assert.equal(row.body.settled, "Allowed for this session");
@@ -136,13 +142,40 @@ test("the end of a turn ends what streams, and tells what was not read", () => {
   assert.equal(model.view.running?.turnId, "u");
   model.apply(event("countersign/item/started", { item: message("1", "a"), startedAtMs: 5 }));
   model.apply(event("countersign/turn/retrying", { attempt: 1, limit: null, delayMs: 1, message: "again" }));
-  assert.equal(model.view.retry, "again");
+  assert.equal(model.view.retry?.message, "again");
   model.apply(event("countersign/turn/completed", { turn: turn({ status: "interrupted", interruptedBy: "person" }), lastAgentMessage: null, unanswered: [{ input: [{ type: "text", text: "late" }] }] }));
   assert.equal(model.view.running, undefined);
   assert.equal(model.view.retry, undefined);
   assert.deepEqual(model.view.rows.map((row) => row.key), ["1", "end:u", "unanswered:u:0"]);
   const row = model.row("1");
   assert.ok(row?.body.kind === "item" && !row.body.live);
+});
+
+test("what a command changed says what of it is undone, by itself, with its turn, and no more once the undo is undone", () => {
+  const model = new ThreadModel(viewOf(thread()));
+  const changed: ThreadItem = { type: "commandChanges", id: "x", sourceId: "c", changes: ["/w/a", "/w/b"].map((path) => ({ path, kind: { type: "update" }, added: 1, removed: 0 })) };
+  const undo = (id: string, turnId: string, item: Partial<Extract<ThreadItem, { type: "undo" }>>): void => {
+    const row = model.row("x")?.rev ?? 0;
+    model.apply(event("countersign/item/completed", { turnId, item: { type: "undo", id, turns: [], files: [], status: "completed", ...item }, completedAtMs: 1 }));
+    assert.ok((model.row("x")?.rev ?? 0) > row, "it is drawn again");
+  };
+  const undone = (): string[] => {
+    const row = model.row("x");
+    assert.ok(row !== undefined);
+    return [...undoneOf(model.view, row)].sort();
+  };
+  model.apply(event("countersign/item/completed", { item: changed, completedAtMs: 1 }));
+  assert.deepEqual(undone(), []);
+  undo("1", "v", { itemId: "x", files: [{ path: "/w/a", result: "restored" }, { path: "/w/b", result: "conflict" }] });
+  assert.deepEqual(undone(), ["/w/a"]);
+  undo("2", "v2", { itemId: "other", files: [{ path: "/w/b", result: "restored" }] });
+  assert.deepEqual(undone(), ["/w/a"]);
+  undo("3", "w", { turns: ["v"], files: [{ path: "/w/a", result: "restored" }] });
+  assert.deepEqual(undone(), []);
+  undo("4", "z", { itemId: "x", status: "failed", files: [{ path: "/w/a", result: "kept" }] });
+  assert.deepEqual(undone(), []);
+  undo("5", "y", { turns: ["u"], files: [{ path: "/w/a", result: "removed" }, { path: "/w/b", result: "merged" }] });
+  assert.deepEqual(undone(), ["/w/a", "/w/b"]);
 });
 
 test("a proposal moves with what is typed", () => {

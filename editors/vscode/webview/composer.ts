@@ -366,9 +366,11 @@ export class Composer {
     this.fill("", []);
   }
 
-  /** Has the agent go on after an error, with what was picked since; what is being written stays. */
-  again(): void {
-    post({ type: "send", token: null, text: "Please go on.", images: [], queue: false, choices: this.takeChosen(), leaveOut: [] });
+  /** Sends the message of a turn anew that failed before anything was done, or has the agent continue; with what was picked since. What is being written stays. */
+  again(turnId: string | undefined): void {
+    const choices = this.takeChosen();
+    if (turnId === undefined) post({ type: "send", token: null, text: "Continue.", images: [], queue: false, choices, leaveOut: [] });
+    else post({ type: "retry", turnId, choices });
   }
 
   /** What was picked goes along once: from then on it is in force. */

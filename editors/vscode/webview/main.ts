@@ -11,6 +11,8 @@ import type { RateWindow } from "../src/protocol";
 import type { ThreadEvent } from "../src/rpc";
 import { Composer } from "./composer";
 import { button, el, iconButton, redraw } from "./dom";
+import { firstRun, isMissing } from "./first_run";
+import type { Setup } from "./first_run";
 import { keep, kept, post } from "./host";
 import { RowList } from "./list";
 import { drawRow, textOf } from "./rows";
@@ -48,7 +50,13 @@ const meters = el("div", { class: "meters" });
 const live = el("div", { class: "sr-only", attrs: { "aria-live": "polite" } });
 const urgent = el("div", { class: "sr-only", attrs: { "aria-live": "assertive" } });
 const notices = el("div", { class: "notices" });
-const chat = el("main", { class: "chat" }, el("div", { class: "list-box" }, list.root, empty, toEnd), notices, activity, queue, composer.root, meters);
+const connectBox = el("section", { class: "first-run error", label: "Connect a model" });
+connectBox.hidden = true;
+let isConnecting = false;
+const retryBox = el("div", { class: "error retry" });
+const retryWhen = el("p", { class: "dim" });
+let shownRetry = "";
+const chat = el("main", { class: "chat" }, el("div", { class: "list-box" }, list.root, empty, toEnd), notices, connectBox, retryBox, activity, queue, composer.root, meters);
 
 title.addEventListener("click", () => { openThreads(); });
 document.body.append(
@@ -137,9 +145,10 @@ function drawActivity(): void {
   const plan = shown?.plan;
   const reviews = shown !== undefined && Object.values(shown.proposals).some(isWaiting);
   const step = plan?.find((one) => one.status === "inProgress");
-  activity.hidden = shown?.running === undefined && open === 0;
+  activity.hidden = (shown?.running === undefined && open === 0) || shown?.retry !== undefined;
+  drawRetry();
   const since = shown?.running === undefined || shown.running.startedAtMs === 0 ? "" : duration(Math.max(0, Date.now() - shown.running.startedAtMs));
-  const words = shown?.retry ?? (open > 0 ? "Waits for your answer" : reviews ? "Waits for your review" : step === undefined ? "Working" : step.step);
+  const words = (open > 0 ? "Waits for your answer" : reviews ? "Waits for your review" : step === undefined ? "Working" : step.step);
   const facts = JSON.stringify([words, open, reviews, first?.key, plan]);
   elapsed.textContent = since;
   // Buttons that are just being pressed must stay the same.
@@ -156,6 +165,32 @@ function drawActivity(): void {
       list.toRow(model?.position(first.key) ?? 0);
       requestAnimationFrame(() => { requestAnimationFrame(() => { document.querySelector<HTMLElement>(`[data-key="${CSS.escape(first.key)}"] button`)?.focus(); }); });
     }, { class: "small", label: "Show the question" })]),
+  );
+}
+
+/** The model does not answer: what happened, since when, when it is asked again, and what can be done meanwhile. */
+function drawRetry(): void {
+  const waiting = view()?.retry;
+  retryBox.hidden = waiting === undefined;
+  if (waiting === undefined) {
+    shownRetry = "";
+    return;
+  }
+  const seconds = Math.ceil((waiting.nextMs - Date.now()) / 1000);
+  const often = waiting.limit === undefined ? `try ${waiting.attempt}` : `try ${waiting.attempt} of ${waiting.limit}`;
+  retryWhen.textContent = `${often} · since ${dateWords(new Date(waiting.sinceMs).toLocaleTimeString())} · ${seconds > 0 ? `next try in ${duration(seconds * 1000)}` : "trying…"}`;
+  // Buttons that are just being pressed must stay the same.
+  if (waiting.message === shownRetry) {
+    return;
+  }
+  shownRetry = waiting.message;
+  retryBox.replaceChildren(
+    el("p", { role: "status" }, waiting.message),
+    retryWhen,
+    el("div", { class: "buttons" },
+      button("Try now", () => { post({ type: "retryNow" }); }, { class: "primary" }),
+      button("Stop", () => { post({ type: "command", token: null, name: "stop" }); }),
+      button("Choose another model", () => { composer.chooseModel(); }, { title: "For the next turn: stop this one first" })),
   );
 }
 
@@ -296,11 +331,20 @@ window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
     case "notice":
       notice(data.severity, data.text);
       break;
+    case "setup":
+      setup = { setup: data.setup, problem: data.problem };
+      greet(...greeting);
+      drawConnect(isConnecting && (setup.problem !== undefined || isMissing(setup)));
+      break;
     case "attention":
       composer.setAttention(data.activeFile, data.lines);
       break;
     case "insert":
       composer.insert(data.text);
+      break;
+    case "putBack":
+      if (composer.text.value === "") composer.set(data.text);
+      composer.focus();
       break;
     case "sent":
       composer.sent(data.token);
@@ -322,9 +366,21 @@ window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
   }
 });
 
+/** The ways to a model, where a conversation is in view that lacks one. */
+function drawConnect(open: boolean): void {
+  isConnecting = open;
+  connectBox.hidden = !open;
+  connectBox.replaceChildren(...(open ? [...firstRun(setup), iconButton("close", "Close", () => { drawConnect(false); })] : []));
+}
+
+/** What is known of the ways to a model. */
+let setup: Setup = { setup: null, problem: undefined };
+let greeting: [string, string | null, Remedy] = ["", null, "start"];
+
 /** What stands where a conversation is empty. Buttons that are just being pressed must stay the same. */
 function greet(folder: string, trouble: string | null, remedy: Remedy): void {
-  const facts = JSON.stringify([folder, trouble, remedy]);
+  greeting = [folder, trouble, remedy];
+  const facts = JSON.stringify([greeting, setup]);
   if (facts !== shownWelcome) {
     shownWelcome = facts;
     empty.replaceChildren(...welcome(folder, trouble, remedy));
@@ -335,6 +391,9 @@ function welcome(folder: string, trouble: string | null, remedy: Remedy): Node[]
   if (trouble !== null) {
     const [text, action] = ({ start: ["Start the server", "restart"], trust: ["Trust this folder…", "trust"], folder: ["Open a folder…", "folder"] } as const)[remedy];
     return [el("h2", {}, "Countersign is not running"), el("p", {}, trouble), el("div", { class: "buttons" }, button(text, () => { post({ type: "help", action }); }, { class: "primary" }), button("Show the log", () => { post({ type: "help", action: "log" }); }))];
+  }
+  if (isMissing(setup)) {
+    return firstRun(setup);
   }
   const try_ = (text: string): HTMLElement => button(text, () => { composer.set(text); composer.focus(); }, { class: "suggestion" });
   return [
@@ -352,8 +411,13 @@ window.addEventListener("put-back", (event) => {
     composer.focus();
   }
 });
+window.addEventListener("focus", () => { post({ type: "focused" }); });
+window.addEventListener("connect-model", () => {
+  drawConnect(true);
+  connectBox.querySelector("input")?.focus();
+});
 window.addEventListener("choose-model", () => { composer.chooseModel(); });
-window.addEventListener("ask-again", () => { composer.again(); });
+window.addEventListener("ask-again", (event) => { composer.again(event instanceof CustomEvent && typeof event.detail === "string" ? event.detail : undefined); });
 document.addEventListener("keydown", (event) => {
   // From anywhere that takes no text, writing goes to the composer.
   if (event.key === "/" && event.target === document.body) {

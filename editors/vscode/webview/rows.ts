@@ -13,7 +13,7 @@ import type { Shown } from "../src/proposals/shown";
 import { isWaiting } from "../src/proposals/state";
 import type { GuardianAction, ItemStatus, Proposal, ProposalFile, ThreadItem, TurnError, UserInput } from "../src/protocol";
 import { commandChanges } from "./command_changes";
-import { button, el, icon } from "./dom";
+import { button, el, icon, iconButton } from "./dom";
 import { countsOf, diffBox, factsOf, fileLink, fold } from "./files";
 import { post } from "./host";
 import type { Drawn } from "./list";
@@ -139,7 +139,8 @@ function command(row: Row, context: RowContext): Drawn {
     const action = item.actions[0];
     const words = item.source === "user" ? "Your command" : action === undefined || action.type === "unknown" ? undefined : action.type === "read" ? `reads ${action.name}` : action.type === "listFiles" ? `lists ${action.path ?? "files"}` : action.type === "search" ? `searches${action.query ? ` for ${action.query}` : ""}` : action.words;
     const ended = item.exitCode === null || item.exitCode === undefined ? undefined : el("span", { class: item.exitCode === 0 ? "status status-completed" : "status status-failed" }, `exit ${item.exitCode}`);
-    const facts_ = [ended ?? status(item.status, "done"), item.durationMs ? duration(item.durationMs) : undefined, item.source === "user" ? "your shell" : confinedWords[item.confined], words];
+    const waits = item.status === "inProgress" && now.body.output === undefined && isAskedAbout(item.id, context);
+    const facts_ = [ended ?? (waits ? el("span", { class: "status status-waits" }, "waits for you") : status(item.status, "done")), item.durationMs ? duration(item.durationMs) : undefined, item.source === "user" ? "your shell" : confinedWords[item.confined], words];
     facts.replaceChildren(...facts_.filter((one) => one !== undefined).map((one) => (typeof one === "string" ? el("span", { class: one === confinedWords.outside ? "fact outside" : "fact" }, one) : one)), ...[time(now)].filter((one) => one !== undefined));
     head.replaceChildren(el("span", { class: "prompt", attrs: { "aria-hidden": "true" } }, "$"), line, facts);
     const begins = now.body.isCut === true ? "[… the beginning is not shown while the command runs …]\n" : "";
@@ -167,13 +168,19 @@ function command(row: Row, context: RowContext): Drawn {
   return { root, update };
 }
 
+/** Whether the person is asked about an item at this moment. */
+function isAskedAbout(itemId: string, context: RowContext): boolean {
+  const rows = context.view()?.rows ?? [];
+  return rows.some(({ body }) => body.kind === "question" && body.settled === undefined && body.question.kind === "approval" && body.question.approval.itemId === itemId);
+}
+
 function contents(row: Row, context: RowContext): (Node | string)[] {
   const { body } = row;
   switch (body.kind) {
     case "question":
       return questionBody(body.question, body.settled);
     case "error":
-      return errorBody(body.error);
+      return errorBody(row, body.error, context);
     case "note": {
       return [el("p", { class: `note note-${body.severity}`, role: "note" }, body.text), ...(body.denied === undefined ? [] : overrule(body.denied, row.key.slice("guardian:".length)))];
     }
@@ -196,7 +203,7 @@ export function textOf(input: readonly UserInput[]): string {
 }
 
 /** What may help: first what the server says, then what is to be looked at on this machine. */
-function errorBody(error: TurnError): Node[] {
+function errorBody(row: Row, error: TurnError, context: RowContext): Node[] {
   const help = (text: string, action: Extract<FromPage, { type: "help" }>["action"]): HTMLElement => button(text, () => { post({ type: "help", action }); });
   const offered = (error.actions ?? []).flatMap((action): HTMLElement[] => {
     switch (action.type) {
@@ -212,14 +219,18 @@ function errorBody(error: TurnError): Node[] {
     }
   });
   const wait = error.actions?.find((action) => action.type === "waitUntil");
+  const connect = (): HTMLElement => button("Connect a model…", () => { window.dispatchEvent(new CustomEvent("connect-model")); });
   const look: Partial<Record<TurnError["kind"], HTMLElement[]>> = {
-    missingKey: [help("Open settings", "settings"), help("Run the doctor", "doctor")],
-    unauthorized: [help("Open settings", "settings"), help("Run the doctor", "doctor")],
+    missingKey: [connect()],
+    unauthorized: [connect(), help("Run the doctor", "doctor")],
     modelNotFound: [help("Open settings", "settings")],
     connectionFailed: [help("Run the doctor", "doctor")],
     sandboxError: [help("Run the doctor", "doctor")],
   };
-  const again = button("Try again", () => { window.dispatchEvent(new CustomEvent("ask-again")); });
+  // Where the agent has done something already it goes on from there; else the same message is sent anew, in the place of the first.
+  const { turnId } = row;
+  const hasBegun = context.view()?.rows.some(({ turnId: of, body }) => of === turnId && body.kind === "item" && body.item.type !== "userMessage") ?? false;
+  const again = button(hasBegun || turnId === undefined ? "Continue" : "Try again", () => { window.dispatchEvent(new CustomEvent("ask-again", { detail: hasBegun ? undefined : turnId })); });
   // The most helpful one stands out.
   (offered[0] ?? again).classList.add("primary");
   return [
@@ -237,7 +248,7 @@ function itemBody(row: Row, body: Extract<Row["body"], { kind: "item" }>, contex
     case "userMessage": {
       const images = item.content.flatMap((one) => (one.type === "image" && one.url.startsWith("data:image/") ? [el("img", { attrs: { src: one.url, alt: "A picture that you sent" } })] : []));
       const sent = (item.context ?? []).map((one) => el("span", { class: "chip", title: [one.path, one.note].filter(Boolean).join(" · ") }, one.label));
-      return [el("div", { class: "user-text" }, textOf(item.content)), ...images, ...(sent.length > 0 ? [el("div", { class: "chips", label: "Sent along" }, ...sent)] : []), el("div", { class: "row-foot" }, ...foot)];
+      return [el("div", { class: "user-text" }, textOf(item.content)), ...images, ...(sent.length > 0 ? [el("div", { class: "chips", label: "Sent along" }, ...sent)] : []), el("div", { class: "row-foot" }, ...messageActions(row, textOf(item.content)), ...foot)];
     }
     case "reasoning": {
       const parts = item.summary.length > 0 ? item.summary : item.content;
@@ -300,6 +311,14 @@ function itemBody(row: Row, body: Extract<Row["body"], { kind: "item" }>, contex
   }
 }
 
+/** What can be done with a message of the person's. */
+function messageActions(row: Row, text: string): HTMLElement[] {
+  const { turnId } = row;
+  const copy = iconButton("copy", "Copy the message", () => { post({ type: "code", action: "copy", text, language: "" }); });
+  const back = turnId === undefined ? undefined : iconButton("back", "Go back to before this message…", () => { post({ type: "goBack", turnId }); });
+  return [el("span", { class: "message-actions" }, copy, back)];
+}
+
 /** Folded where all went well: how many files, and behind that which, and where what was there is kept. */
 function undo(row: Row, item: Extract<ThreadItem, { type: "undo" }>, context: RowContext): HTMLElement {
   const folder = context.view()?.cwd ?? "";
@@ -319,7 +338,7 @@ function fileChange(row: Row, item: Extract<ThreadItem, { type: "fileChange" }>,
   const folder = context.view()?.cwd ?? "";
   const proposal = item.proposalId ? context.view()?.proposals[item.proposalId] : undefined;
   const waits = proposal !== undefined && isWaiting(proposal);
-  const head = el("div", { class: "title" }, waits ? "Proposes changes" : "Changes", proposal === undefined ? item.applied ? el("span", { class: "status" }, "applied in part") : status(item.status, "done") : el("span", { class: `status status-${proposal.status}` }, proposalWords(proposal)));
+  const head = el("div", { class: "title" }, waits ? "Proposes changes" : proposal === undefined && item.status === "failed" ? "Changes not proposed" : "Changes", proposal === undefined ? item.applied ? el("span", { class: "status" }, "applied in part") : status(item.status, "done") : el("span", { class: `status status-${proposal.status}` }, proposalWords(proposal)));
   const gates = proposal === undefined ? undefined : new Gates(context.shown, proposal);
   if (proposal !== undefined && gates !== undefined && waits) context.gates.set(proposal.id, gates);
   else if (proposal !== undefined) context.gates.delete(proposal.id);
@@ -337,7 +356,7 @@ function fileChange(row: Row, item: Extract<ThreadItem, { type: "fileChange" }>,
   const left = item.applied ? item.changes.filter((change) => !made.some((one) => one.path === change.path)) : [];
   const rejected = left.map((change) => el("div", { class: "rejected" }, fileLink(change.path, folder), el("span", { class: "dim" }, " rejected")));
   const nameOfPath: PathName = (path) => below(folder, path);
-  const files = proposal === undefined || gates === undefined ? [...made.map((change) => fold(`${row.key}|${change.path}`, [fileLink(change.path, folder), factsOf({ kind: change.kind }, nameOfPath), countsOf(counts(unifiedLines(change.diff)))], () => [diffBox(unifiedLines(change.diff))], false, context, "file")), ...rejected] : proposal.files.map((file) => proposalFile(row.key, proposal, file, waits, context, gates, nameOfPath));
+  const files = proposal === undefined || gates === undefined ? [...made.map((change) => fold(`${row.key}|${change.path}`, [fileLink(change.path, folder), factsOf({ kind: change.kind }, nameOfPath), change.diff === "" ? undefined : countsOf(counts(unifiedLines(change.diff)))], () => [diffBox(unifiedLines(change.diff))], false, context, "file")), ...rejected] : proposal.files.map((file) => proposalFile(row.key, proposal, file, waits, context, gates, nameOfPath));
   return [el("div", { class: waits ? "proposal waits" : "proposal" }, head, proposal?.reason ? el("p", { class: "dim" }, proposal.reason) : undefined, ...files, waits ? hint : undefined, buttons, outcome === undefined ? undefined : el("p", { class: "note note-warning" }, outcome))];
 }
 

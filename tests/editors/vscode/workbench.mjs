@@ -135,15 +135,19 @@ class Workbench {
   async pick(typed, text) {
     const { page } = this;
     const input = page.locator(".quick-input-widget:not([style*='display: none']) input.input").first();
+    const entry = page.locator(".quick-input-list .monaco-list-row", { hasText: text }).first();
     // The workbench takes keys only some time after it is drawn.
     await until("the quick input", async () => {
+      // One that is open keeps the list that it was opened with.
+      if (await input.isVisible()) await page.keyboard.press("Escape");
       await page.keyboard.press("F1");
       await input.waitFor({ timeout: 2000 });
       // What comes into view just then may close it again.
       await input.fill(typed, { timeout: 2000 });
+      // What is not known yet when the list is opened, as the commands of an extension right after a reload, does not come into it later.
+      await entry.waitFor({ timeout: 5000 });
       return true;
     }, 60000);
-    await page.locator(".quick-input-list .monaco-list-row", { hasText: text }).first().waitFor();
     await sleep(300);
     await page.keyboard.press("Enter");
   }

@@ -8,7 +8,9 @@ import { openForServer } from "../questions";
 import type { ThreadEvent } from "../rpc";
 import { findSymbols } from "../symbols";
 import type { CodeActions } from "./code";
+import { goBack } from "./go_back";
 import { openFile, openLink } from "./links";
+import type { CommandName } from "./mentions";
 import type { ChatServices } from "./services";
 import { NotRunning } from "./threads";
 import type { ThreadModel } from "./view";
@@ -19,6 +21,9 @@ import { threadName } from "./words";
 const GATHER_MS = 30;
 /** What the page may hand over of one picture. */
 const MOST_IMAGE = 20 << 20;
+
+/** What is done with a conversation as a whole. */
+export type Deed = CommandName | "archive" | "delete" | "stopTerminals";
 
 export class ChatPage implements vscode.Disposable {
   private threadId: string | undefined;
@@ -35,13 +40,17 @@ export class ChatPage implements vscode.Disposable {
     private readonly services: ChatServices,
     private readonly code: CodeActions,
     private readonly titled: (title: string) => void,
+    private readonly focused: () => void,
   ) {
     const { threads, attention } = services;
     this.cleanup.push(
       webview.onDidReceiveMessage((message: FromPage) => {
         this.take(message).catch((error: unknown) => { this.failed(error); });
       }),
-      threads.onEvent((event) => { this.gather(event); }),
+      threads.onEvent((event) => {
+        if (event.method === "countersign/account/updated") void this.tellSetup();
+        this.gather(event);
+      }),
       threads.onReset((id) => {
         if (id === this.threadId) this.show(threads.get(id));
       }),
@@ -77,6 +86,24 @@ export class ChatPage implements vscode.Disposable {
   /** Shows a thread. False if the person has asked for another one before it was there. */
   open(id: string): Promise<boolean> {
     return this.showLater(this.services.threads.open(id));
+  }
+
+  /** Does something with the conversation that is shown, as if it had been called here. */
+  async act(deed: Deed): Promise<void> {
+    const threadId = this.threadId;
+    try {
+      if (deed === "archive" || deed === "delete") {
+        if (threadId !== undefined) await this.threadAction(deed, threadId);
+      } else if (deed === "stopTerminals") {
+        const { data } = await this.services.threads.request("countersign/terminal/list", { threadId: threadId ?? null });
+        await Promise.all(data.map(({ terminalId }) => this.services.threads.request("countersign/terminal/kill", { terminalId })));
+        this.post({ type: "notice", severity: "info", text: data.length === 0 ? "No terminal runs in this conversation." : data.length === 1 ? "1 terminal was stopped." : `${data.length} terminals were stopped.` });
+      } else {
+        await this.command(deed);
+      }
+    } catch (error) {
+      this.failed(error);
+    }
   }
 
   fresh(): void {
@@ -161,11 +188,29 @@ export class ChatPage implements vscode.Disposable {
     this.post({ type: "attention", activeFile: editor === undefined ? null : vscode.workspace.asRelativePath(editor.document.uri, false), lines: attention.lines ?? null });
   }
 
+  /** Tells whether a model can be asked. One that cannot be told is as good as ready: a request says what is missing. */
+  private async tellSetup(problem?: string): Promise<void> {
+    const { threads } = this.services;
+    const setup = threads.isConnected ? await threads.request("countersign/account/setup", {}).catch(() => null) : null;
+    this.post({ type: "setup", setup, ...(problem === undefined ? {} : { problem }) });
+  }
+
+  private async saveKey(key: string): Promise<void> {
+    try {
+      await this.services.threads.request("countersign/account/login/start", { type: "apiKey", apiKey: key });
+    } catch (error) {
+      await this.tellSetup(error instanceof Error ? error.message : String(error));
+      return;
+    }
+    await this.tellLists();
+  }
+
   private async tellLists(): Promise<void> {
     const { threads } = this.services;
     if (!threads.isConnected) {
       return;
     }
+    void this.tellSetup();
     const [models, prompts, history] = await Promise.allSettled([this.models(), threads.request("countersign/prompt/list", { cwd: this.cwd() ?? null }), threads.request("countersign/history/list", { limit: 200 })]);
     if (models.status === "fulfilled") this.post({ type: "models", models: models.value.data });
     if (prompts.status === "fulfilled") this.post({ type: "prompts", prompts: prompts.value.data.map(({ name, description, argumentHint }) => ({ name, description: description ?? null, argumentHint })) });
@@ -200,6 +245,9 @@ export class ChatPage implements vscode.Disposable {
         } else if (this.threadId !== undefined) {
           this.show(threads.get(this.threadId));
         }
+        return;
+      case "focused":
+        this.focused();
         return;
       case "open":
         // Only now: what is written before would go to the conversation that was shown until then.
@@ -261,14 +309,28 @@ export class ChatPage implements vscode.Disposable {
           await threads.request("countersign/guardian/approveDenied", { threadId: this.threadId, assessmentId: message.assessmentId });
         }
         return;
+      case "setup":
+        return this.tellSetup();
+      case "saveKey":
+        return this.saveKey(message.key);
+      case "retryNow":
+        if (this.threadId !== undefined) await threads.request("countersign/turn/retryNow", { threadId: this.threadId });
+        return;
+      case "retry":
+        if (this.threadId !== undefined) await this.retry(this.threadId, message.turnId, message.choices);
+        return;
+      case "goBack":
+        if (this.threadId !== undefined) await this.goBack(this.threadId, message.turnId);
+        return;
       case "undoChanges":
         if (this.threadId !== undefined) {
           await threads.request("countersign/turn/undo", { threadId: this.threadId, itemId: message.itemId, paths: [...message.paths] });
         }
         return;
       case "help": {
-        const commands = { doctor: "countersign.server.doctor", log: "countersign.server.showLog", restart: "countersign.server.restart", settings: "workbench.action.openSettings", trust: "workbench.trust.manage", logIn: "countersign.login", folder: "workbench.action.files.openFolder" };
-        await vscode.commands.executeCommand(commands[message.action], ...(message.action === "settings" ? ["countersign"] : []));
+        const commands = { doctor: "countersign.server.doctor", demo: "countersign.server.demo", log: "countersign.server.showLog", restart: "countersign.server.restart", settings: "workbench.action.openSettings", provider: "workbench.action.openSettings", trust: "workbench.trust.manage", logIn: "countersign.login", folder: "workbench.action.files.openFolder" };
+        const about = { settings: "countersign", provider: "countersign.model_provider" };
+        await vscode.commands.executeCommand(commands[message.action], ...(message.action === "settings" || message.action === "provider" ? [about[message.action]] : []));
       }
     }
   }
@@ -317,7 +379,8 @@ export class ChatPage implements vscode.Disposable {
         break;
       case "delete": {
         const yes = "Delete";
-        const chosen = await vscode.window.showWarningMessage("Delete this conversation for good?", { modal: true, detail: "Its proposals and what it noted for undo go with it. Files stay as they are." }, yes);
+        const name = threadName(threads.get(threadId)?.view ?? { preview: "" }, "this conversation", 80);
+        const chosen = await vscode.window.showWarningMessage(`Delete “${name}” for good?`, { modal: true, detail: "Its proposals and what it noted for undo go with it. Files stay as they are." }, yes);
         if (chosen !== yes) return;
         await threads.request("countersign/thread/delete", { threadId });
         if (threadId === this.threadId) this.show(undefined);
@@ -412,8 +475,7 @@ export class ChatPage implements vscode.Disposable {
         return;
       }
       case "rollback":
-        await threads.request("countersign/thread/rollback", { threadId, numTurns: 1 });
-        return;
+        return this.goBack(threadId);
       case "stop":
         await threads.request("countersign/turn/interrupt", { threadId });
         return;
@@ -421,6 +483,27 @@ export class ChatPage implements vscode.Disposable {
       case "rename":
         return this.threadAction(name, threadId);
     }
+  }
+
+  /** The failed turn makes way, if it is the last one. Where its message cannot be dropped it is said twice, rather than not at all. */
+  private async retry(threadId: string, turnId: string, choices: Choices): Promise<void> {
+    const { threads } = this.services;
+    const { rows } = (await threads.open(threadId)).view;
+    const input = rows.flatMap(({ turnId: of, body }) => (of === turnId && body.kind === "item" && body.item.type === "userMessage" ? body.item.content : []));
+    if (input.length === 0) {
+      throw new Error("The message of this turn is not here any more. Write it again.");
+    }
+    if (rows.findLast((row) => row.turnId !== undefined)?.turnId === turnId) {
+      await threads.request("countersign/thread/rollback", { threadId, numTurns: 1 }).catch(() => undefined);
+    }
+    await this.turn(input, false, choices);
+  }
+
+  /** To before a turn, the last one if none is named; the words of its message are there to be sent anew. */
+  private async goBack(threadId: string, turnId?: string): Promise<void> {
+    const { threads } = this.services;
+    const words = await goBack(threads, (await threads.open(threadId)).view, turnId);
+    if (words !== undefined) this.post({ type: "putBack", text: words });
   }
 
   private async queue({ action, queuedId, text }: Extract<FromPage, { type: "queue" }>): Promise<void> {

@@ -5,6 +5,7 @@ import * as crypto from "node:crypto";
 import * as vscode from "vscode";
 import { CodeActions } from "./code";
 import { ChatPage } from "./page";
+import type { Deed } from "./page";
 import type { ChatServices } from "./services";
 
 export const VIEW = "countersign.chat";
@@ -13,10 +14,14 @@ const PANEL = "countersign.chatEditor";
 interface Surface {
   readonly page: ChatPage;
   isVisible(): boolean;
+  /** Whether it is the editor tab that has the focus. */
+  isActive(): boolean;
 }
 
 export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewPanelSerializer, vscode.Disposable {
   private readonly surfaces = new Set<Surface>();
+  /** The one that the person was in last. */
+  private last: Surface | undefined;
   private side: { readonly surface: Surface; readonly view: vscode.WebviewView } | undefined;
   private readonly code: CodeActions;
   private readonly cleanup: vscode.Disposable[];
@@ -44,8 +49,35 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
     return [...this.surfaces].some((surface) => surface.page.shown === threadId && surface.isVisible());
   }
 
+  /** The conversation that the person means if they say nothing of which: that of the chat that they were in last, as long as it is in view. */
+  get inView(): string | undefined {
+    return this.surfaceInView?.page.shown;
+  }
+
+  private get surfaceInView(): Surface | undefined {
+    const all = [...this.surfaces];
+    const side = this.side?.surface;
+    const isIn = (one: Surface | undefined): boolean => one?.isVisible() === true;
+    return [this.last, all.find((one) => one.isActive()), side].find(isIn) ?? all.find(isIn) ?? side;
+  }
+
+  /** Does something with the conversation in view; false if none is. */
+  async act(deed: Deed): Promise<boolean> {
+    const page = this.surfaceInView?.page;
+    if (deed === "new") {
+      if (page === undefined) await this.fresh();
+      else page.fresh();
+      return true;
+    }
+    if (page?.shown === undefined) {
+      return false;
+    }
+    await page.act(deed);
+    return true;
+  }
+
   resolveWebviewView(view: vscode.WebviewView): void {
-    const surface = this.place(view.webview, () => view.visible, (title) => { view.description = title; });
+    const surface = this.place(view.webview, () => view.visible, () => false, (title) => { view.description = title; });
     this.side = { surface, view };
     view.onDidChangeVisibility(() => { this.services.seen(); });
     view.onDidDispose(() => {
@@ -109,16 +141,17 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
 
   private fill(panel: vscode.WebviewPanel): Surface {
     panel.iconPath = { light: vscode.Uri.joinPath(this.extension, "media", "icon-light.svg"), dark: vscode.Uri.joinPath(this.extension, "media", "icon-dark.svg") };
-    const surface = this.place(panel.webview, () => panel.visible, (title) => { panel.title = title; });
+    const surface = this.place(panel.webview, () => panel.visible, () => panel.active, (title) => { panel.title = title; });
     panel.onDidChangeViewState(() => { this.services.seen(); });
     panel.onDidDispose(() => { this.remove(surface); });
     return surface;
   }
 
-  private place(webview: vscode.Webview, isVisible: () => boolean, titled: (title: string) => void): Surface {
+  private place(webview: vscode.Webview, isVisible: () => boolean, isActive: () => boolean, titled: (title: string) => void): Surface {
     const out = vscode.Uri.joinPath(this.extension, "out");
     webview.options = { enableScripts: true, localResourceRoots: [out] };
-    const surface = { page: new ChatPage(webview, this.services, this.code, titled), isVisible };
+    const page: ChatPage = new ChatPage(webview, this.services, this.code, titled, () => { this.last = surface; });
+    const surface: Surface = { page, isVisible, isActive };
     this.surfaces.add(surface);
     webview.html = html(webview.asWebviewUri(vscode.Uri.joinPath(out, "webview.js")), webview.asWebviewUri(vscode.Uri.joinPath(out, "webview.css")), webview.cspSource);
     return surface;
@@ -126,6 +159,7 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
 
   private remove(surface: Surface): void {
     this.surfaces.delete(surface);
+    if (this.last === surface) this.last = undefined;
     surface.page.dispose();
     this.services.seen();
   }

@@ -3,7 +3,7 @@
  * server about threads.
  */
 import * as vscode from "vscode";
-import type { ClientRequests, SettingsOverride, Thread, ThreadSettings } from "../protocol";
+import type { ClientRequests, SettingsOverride, Thread, ThreadSettings, Turn } from "../protocol";
 import type { Rpc, ThreadEvent } from "../rpc";
 import { ThreadModel, viewOf } from "./view";
 
@@ -110,6 +110,31 @@ export class Threads implements vscode.Disposable {
       await this.request("countersign/turn/queue/add", { threadId: id, ...params });
     } else {
       await this.request("countersign/turn/start", { threadId: id, ...params });
+    }
+  }
+
+  /** Begins a turn, and waits for its end. */
+  async finished(begin: () => Promise<string>): Promise<Turn> {
+    const ended = new Map<string, Turn>();
+    let wake = (): void => undefined;
+    const listening = [
+      this.onEvent((event) => {
+        if (event.method !== "countersign/turn/completed") return;
+        ended.set(event.params.turn.id, event.params.turn);
+        wake();
+      }),
+      this.onConnection(() => { wake(); }),
+    ];
+    try {
+      const id = await begin();
+      for (;;) {
+        const turn = ended.get(id);
+        if (turn !== undefined) return turn;
+        if (!this.isConnected) throw new NotRunning();
+        await new Promise<void>((resolve) => { wake = resolve; });
+      }
+    } finally {
+      vscode.Disposable.from(...listening).dispose();
     }
   }
 

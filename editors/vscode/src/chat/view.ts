@@ -58,6 +58,19 @@ export interface Row {
   rev: number;
 }
 
+/** The model did not answer, and is asked again. */
+export interface Waiting {
+  /** What happened, in words. */
+  readonly message: string;
+  /** How often it has been tried; counted from 1. */
+  readonly attempt: number;
+  /** How often at most; absent: without end. */
+  readonly limit: number | undefined;
+  /** When it failed for the first time, and when it is asked again: milliseconds since 1970. */
+  readonly sinceMs: number;
+  readonly nextMs: number;
+}
+
 export interface ThreadView {
   readonly id: string;
   name: string | undefined;
@@ -75,8 +88,8 @@ export interface ThreadView {
   limits: RateLimits | undefined;
   queue: TurnQueue | undefined;
   plan: PlanStep[] | undefined;
-  /** What is being tried again, in words. */
-  retry: string | undefined;
+  /** What is waited for before the model is asked again. */
+  retry: Waiting | undefined;
   agents: Record<string, AgentState>;
   proposals: Record<string, Proposal>;
   /** Item ids by the number of the terminal that their commands run on in. */
@@ -90,6 +103,8 @@ export interface Change {
 }
 
 const NOTHING: Change = { rows: [], structure: false };
+
+const both = (one: Change, other: Change): Change => ({ rows: [...one.rows, ...other.rows], structure: one.structure || other.structure });
 
 export function viewOf(thread: Thread, settings?: ThreadSettings): ThreadView {
   const view: ThreadView = {
@@ -227,7 +242,13 @@ export class ThreadModel {
         view.queue = event.params.queue.inputs.length > 0 ? event.params.queue : undefined;
         return NOTHING;
       case "countersign/turn/retrying":
-        view.retry = event.params.message;
+        view.retry = {
+          message: event.params.message,
+          attempt: event.params.attempt,
+          limit: event.params.limit ?? undefined,
+          sinceMs: view.retry?.sinceMs ?? Date.now(),
+          nextMs: Date.now() + event.params.delayMs,
+        };
         return NOTHING;
       case "countersign/turn/planUpdated":
         view.plan = event.params.steps;
@@ -289,7 +310,7 @@ export class ThreadModel {
       case "countersign/proposal/moved":
         return this.proposalMoved(event.params);
       case "countersign/approval/requested":
-        return this.ask(event.params.approval.id, event.params.turnId, { kind: "approval", approval: event.params.approval });
+        return both(this.ask(event.params.approval.id, event.params.turnId, { kind: "approval", approval: event.params.approval }), this.changeRow(event.params.approval.itemId, () => undefined));
       case "countersign/approval/resolved": {
         const { decision } = event.params;
         const words = { accept: "Allowed this once", acceptForSession: "Allowed for this session", acceptAlways: "Allowed always", decline: "Denied", cancel: "Denied, and the turn stopped" };
@@ -401,7 +422,7 @@ export class ThreadModel {
     }
     // What it undid says so.
     const touched = this.touch((row) => row.body.kind === "item" && row.body.item.type === "commandChanges");
-    return { rows: [...change.rows, ...touched.rows], structure: change.structure };
+    return both(change, touched);
   }
 
   private changeRow(key: string, how: (row: Row) => void): Change {
@@ -440,9 +461,13 @@ export class ThreadModel {
   }
 
   private settle(id: string, words: string): Change {
-    return this.changeRow(`question:${id}`, (row) => {
-      if (row.body.kind === "question") row.body.settled = words;
+    let about: string | undefined;
+    const settled = this.changeRow(`question:${id}`, (row) => {
+      if (row.body.kind !== "question") return;
+      row.body.settled = words;
+      if (row.body.question.kind === "approval") about = row.body.question.approval.itemId;
     });
+    return about === undefined ? settled : both(settled, this.changeRow(about, () => undefined));
   }
 
   private proposalMoved(moved: Extract<ThreadEvent, { method: "countersign/proposal/moved" }>["params"]): Change {

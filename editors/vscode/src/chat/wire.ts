@@ -3,6 +3,7 @@
  * checks each message.
  */
 import type {
+  AccountSetupResult,
   ApprovalResponse,
   FileMatch,
   HunkId,
@@ -51,6 +52,8 @@ export type Remedy = "start" | "trust" | "folder";
 
 export type FromPage =
   | { readonly type: "ready"; readonly threadId: string | null }
+  /** The person is in this page now. */
+  | { readonly type: "focused" }
   | { readonly type: "open"; readonly threadId: string }
   | { readonly type: "new" }
   | { readonly type: "threads"; readonly search: string; readonly archived: boolean; readonly cursor: string | null }
@@ -76,9 +79,19 @@ export type FromPage =
   | { readonly type: "killTerminal"; readonly terminalId: number }
   | { readonly type: "sendOutput"; readonly itemId: string }
   | { readonly type: "overrule"; readonly assessmentId: string }
+  /** Looks again whether a model can be asked. */
+  | { readonly type: "setup" }
+  /** Keeps a key of the provider's. */
+  | { readonly type: "saveKey"; readonly key: string }
+  /** Asks the model again at once, where that is waited for. */
+  | { readonly type: "retryNow" }
+  /** Sends the message of a failed turn anew, in its place. */
+  | { readonly type: "retry"; readonly turnId: string; readonly choices: Choices }
+  /** Goes back to before a turn; the person is asked how far. */
+  | { readonly type: "goBack"; readonly turnId: string }
   /** Undoes what a command changed; no paths mean all of it. */
   | { readonly type: "undoChanges"; readonly itemId: string; readonly paths: readonly string[] }
-  | { readonly type: "help"; readonly action: "doctor" | "log" | "settings" | "restart" | "trust" | "folder" | "logIn" };
+  | { readonly type: "help"; readonly action: "doctor" | "demo" | "log" | "provider" | "settings" | "restart" | "trust" | "folder" | "logIn" };
 
 export type ToPage =
   | { readonly type: "hello"; readonly folder: string; readonly running: boolean; readonly trouble: string | null; readonly remedy: Remedy }
@@ -89,12 +102,16 @@ export type ToPage =
   | { readonly type: "models"; readonly models: readonly Model[] }
   | { readonly type: "prompts"; readonly prompts: readonly Pick<Prompt, "name" | "description" | "argumentHint">[] }
   | { readonly type: "history"; readonly entries: readonly string[] }
+  /** Whether a model can be asked; null as long as that is not known. `problem`: why a key was not kept. */
+  | { readonly type: "setup"; readonly setup: AccountSetupResult | null; readonly problem?: string }
   | { readonly type: "notice"; readonly severity: "info" | "error"; readonly text: string }
   /** Diff editors have shown these changes. */
   | { readonly type: "shown"; readonly proposalId: string; readonly hunkIds: readonly HunkId[] }
   | { readonly type: "attention"; readonly activeFile: string | null; readonly lines: { readonly start: number; readonly end: number } | null }
   /** Puts a mention into the composer. */
   | { readonly type: "insert"; readonly text: string }
+  /** Puts words into the composer that were sent before, if nothing is typed there. */
+  | { readonly type: "putBack"; readonly text: string }
   | { readonly type: "sent"; readonly token: number }
   /** It was not sent: the composer takes it back. */
   | { readonly type: "unsent"; readonly token: number }

@@ -48,7 +48,11 @@ export async function play(editor) {
   await until("the title says it", async () => /undone/.test(await row(again).locator(".title").innerText()), 20000);
   check("and offers nothing more", (await row(again).locator("button", { hasText: /^(Undo|Keep)$/ }).count()) === 0, await row(again).innerText());
   const undo = again.locator(".row-undo").last();
-  await undo.locator("summary").click();
+  // The end of its turn draws it again.
+  await until("its words", async () => {
+    if (!/Restored/.test(await undo.innerText())) await undo.locator("summary").click();
+    return /Restored/.test(await undo.innerText());
+  }, 20000);
   const undid = (await undo.innerText()).replaceAll(/\s+/g, " ");
   check("the undo says what it did to each", /Undo done NOTES\.md, README\.md and 3 more Restored 2 files\. Removed 3 new files\./.test(undid) && /api\.py a removed/.test(undid) && /README\.md restored/.test(undid), undid);
   await editor.shot("undone");

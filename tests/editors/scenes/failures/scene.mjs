@@ -24,7 +24,7 @@ export async function play(editor) {
   check("and when it begins anew", /Allowance of 5 hours: 42 % used, anew /.test(await label("5 hours")), await label("5 hours"));
   equal("an allowance that is nearly used up stands out", await chat.locator(".bar.full").count(), 1);
   const item = await until("the status bar", async () => { const found = await editor.item(); return /week: 9 % left/.test(found ?? "") && found; }, 20000).catch(() => editor.item());
-  check("the status bar says so, too", /75% left/.test(item ?? "") && /Allowance of 5 hours: 58 % left/.test(item ?? "") && /Allowance of 1 week: 9 % left/.test(item ?? ""), item);
+  check("the status bar says so, too", /context 25%/.test(item ?? "") && /Allowance of 5 hours: 58 % left/.test(item ?? "") && /Allowance of 1 week: 9 % left/.test(item ?? ""), item);
   await editor.theme("light");
   await editor.shot("meters-light");
   await editor.theme("dark");
@@ -61,10 +61,12 @@ export async function play(editor) {
   check("another one can be asked instead", await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "The smaller one answers." }).isVisible(), 60000).catch(() => false), await chat.locator("body").innerText());
   await over();
   equal("which is the one that was picked", requests().at(-1).body.model, "rehearsal-mini");
+  equal("the same message is sent, and stands there once", await chat.locator(".row-userMessage", { hasText: "and more" }).count(), 1);
+  equal("what failed makes way", await chat.locator(".row-error").count(), 1);
   check("and it stays", (await model.locator("option:checked").innerText()) === "rehearsal-mini", await model.locator("option:checked").innerText());
 
   await editor.say(chat, "once again");
-  await until("the broken connection", async () => (await chat.locator(".row-error").count()) === 3 && (await button("Try again").isVisible()), 60000);
+  await until("the broken connection", async () => (await chat.locator(".row-error").count()) === 2 && (await button("Try again").isVisible()), 60000);
   await editor.shot("broken");
   await button("Try again").click();
   check("a broken connection can be tried again", await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "There I am again." }).isVisible(), 60000).catch(() => false), await chat.locator("body").innerText());

@@ -1,8 +1,8 @@
-// No chat is open: messages ask. One is closed, which is a no; the other is answered; a command that is too long for a message is read in
-// the chat first. None takes the focus. Shows S-116, S-128.
+// No chat is open: messages ask. One is closed, which answers nothing: the question waits in the chat, one click from the status bar. The
+// other is answered; a command that is too long for a message is read in the chat first. None takes the focus. Shows S-116, S-128.
 import { check, equal } from "../../checks.mjs";
 import { chooseFix } from "../../person.mjs";
-import { sleep, toldOf, until } from "../../stage.mjs";
+import { requests, sleep, toldOf, until } from "../../stage.mjs";
 
 export async function play(editor) {
   const { page, workbench } = editor;
@@ -19,10 +19,22 @@ export async function play(editor) {
   await editor.shot("message");
   const toast = page.locator(".notification-toast", { hasText: "unittest" }).first();
   await toast.hover();
+  const asked_ = requests().length;
   await toast.locator(".codicon-notifications-clear, .codicon-close").first().click();
+  await sleep(1000);
+  check("a closed message answers nothing", requests().length === asked_ && !(await editor.message("Run once")), toldOf("tests"));
+  const item = page.locator(".statusbar-item", { hasText: "1 waiting" }).first();
+  await until("the status bar", () => item.isVisible(), 10000);
+  await item.click();
+  const there = await editor.frame();
+  const deny = there.locator(".question.open button", { hasText: "Deny" }).first();
+  await until("the question in the chat", () => deny.isVisible(), 30000);
+  await editor.shot("put-off");
+  await deny.click();
+  await editor.command("View: Toggle Primary Side Bar Visibility");
 
   const second = await until("the model's question", () => editor.message("Cents"), 60000);
-  check("a closed message is a no", /rejected this command; it was not run/.test(toldOf("tests") ?? ""), toldOf("tests"));
+  check("the no of the chat counts", /rejected this command; it was not run/.test(toldOf("tests") ?? ""), toldOf("tests"));
   check("choices are buttons", ["Cents", "Euros"].every((name) => second.buttons.includes(name)), second);
   await second.press();
   await until("the answer to reach the model", () => /Cents/.test(toldOf("unit") ?? ""), 30000);

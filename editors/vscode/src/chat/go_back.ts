@@ -1,0 +1,97 @@
+/**
+ * Goes back to before a message of the person's: the conversation, the files, or both. What each would do is said first.
+ */
+import * as vscode from "vscode";
+import type { UserInput } from "../protocol";
+import { counts, unifiedLines } from "./diff";
+import type { Threads } from "./threads";
+import type { ThreadView } from "./view";
+import { nameOf } from "./words";
+
+/** A turn that begins with a message of the person's. */
+interface Asked {
+  readonly turnId: string;
+  readonly words: string;
+}
+
+/** Turns whose changes are counted before it is asked. */
+const MOST_COUNTED = 50;
+
+/**
+ * Asks what is to be as before the turn, the last one if none is named, and does it. The words of the message are returned if it is gone from
+ * the conversation.
+ */
+export async function goBack(threads: Threads, view: ThreadView, turnId?: string): Promise<string | undefined> {
+  const all = asked(view);
+  const at = turnId === undefined ? all.length - 1 : all.findIndex((one) => one.turnId === turnId);
+  const target = all[at];
+  if (target === undefined) {
+    throw new Error("There is no message to go back to.");
+  }
+  const gone = all.slice(at);
+  const diff = await diffOf(threads, view.id, gone);
+  const { files, added, removed } = sumOf(diff);
+  const back = `${files === 1 ? "1 file becomes" : `${files} files become`} as before (+${added} −${removed} is undone). What you changed since stays.`;
+  const forgets = gone.length === 1 ? "Your message and the answer are removed from it." : `Your last ${gone.length} messages and the answers are removed from it.`;
+  const both = { label: "Conversation and Files", detail: `${forgets} ${back}` };
+  const conversation = { label: "Conversation Only", detail: `${forgets} ${files === 0 ? "They changed no files." : "Files stay as they are."}` };
+  const onlyFiles = { label: "Files Only", detail: `${back} The conversation stays.` };
+  const show = { label: "Show What Would Be Undone", detail: "" };
+  for (;;) {
+    const chosen = await vscode.window.showQuickPick(files === 0 ? [conversation] : [both, conversation, onlyFiles, show], {
+      title: `Go back to before “${nameOf(target.words, 60)}”`,
+      ignoreFocusOut: true,
+    });
+    if (chosen === undefined) {
+      return undefined;
+    }
+    if (chosen === show) {
+      const document = await vscode.workspace.openTextDocument({ language: "diff", content: diff });
+      await vscode.window.showTextDocument(document, { preview: true });
+      continue;
+    }
+    if (chosen !== conversation) {
+      await undo(threads, view.id, target.turnId);
+    }
+    if (chosen === onlyFiles) {
+      return undefined;
+    }
+    await threads.request("countersign/thread/rollback", { threadId: view.id, numTurns: gone.length });
+    return target.words;
+  }
+}
+
+/** The files first: without its turns the conversation would not know what to undo. */
+async function undo(threads: Threads, threadId: string, turnId: string): Promise<void> {
+  const turn = await threads.finished(async () => (await threads.request("countersign/turn/undo", { threadId, turnId })).turnId);
+  if (turn.status !== "completed") {
+    throw new Error(`${turn.error?.message ?? "The undo was stopped."} The conversation stays as it is.`);
+  }
+}
+
+function asked(view: ThreadView): Asked[] {
+  const found: Asked[] = [];
+  for (const { turnId, body } of view.rows) {
+    if (turnId !== undefined && body.kind === "item" && body.item.type === "userMessage" && found.at(-1)?.turnId !== turnId) {
+      found.push({ turnId, words: wordsOf(body.item.content) });
+    }
+  }
+  return found;
+}
+
+export function wordsOf(input: readonly UserInput[]): string {
+  return input.map((one) => (one.type === "text" ? one.text : one.type === "mention" ? `@${one.path}` : "")).filter(Boolean).join("\n");
+}
+
+async function diffOf(threads: Threads, threadId: string, turns: readonly Asked[]): Promise<string> {
+  const diffs = turns.slice(-MOST_COUNTED).map(({ turnId }) => threads.request("countersign/turn/diff", { threadId, turnId }).then(({ diff }) => diff, () => ""));
+  return (await Promise.all(diffs)).join("");
+}
+
+/** Of a file that several turns changed each change is counted. */
+function sumOf(diff: string): { files: number; added: number; removed: number } {
+  const parts = diff.split(/^(?=diff --git )/m).filter((part) => part.startsWith("diff --git "));
+  const names = new Set(parts.map((part) => part.slice(0, part.indexOf("\n"))));
+  const sums = parts.map((part) => counts(unifiedLines(part)));
+  return { files: names.size, added: sums.reduce((sum, one) => sum + one.added, 0), removed: sums.reduce((sum, one) => sum + one.removed, 0) };
+}
