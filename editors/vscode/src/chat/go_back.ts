@@ -6,7 +6,7 @@ import type { UserInput } from "../protocol";
 import { counts, unifiedLines } from "./diff";
 import type { Threads } from "./threads";
 import type { ThreadView } from "./view";
-import { nameOf } from "./words";
+import { nameOf, plain } from "./words";
 
 /** A turn that begins with a message of the person's. */
 interface Asked {
@@ -66,6 +66,12 @@ async function undo(threads: Threads, threadId: string, turnId: string): Promise
   const turn = await threads.finished(async () => (await threads.request("countersign/turn/undo", { threadId, turnId })).turnId);
   if (turn.status !== "completed") {
     throw new Error(`${turn.error?.message ?? "The undo was stopped."} The conversation stays as it is.`);
+  }
+  // The conversation may forget the undo in a moment.
+  const files = turn.items.flatMap((item) => (item.type === "undo" ? item.files : []));
+  const left = files.filter((file) => !["restored", "removed", "merged"].includes(file.result)).map((file) => `${file.path}${file.message ? ` (${file.message})` : ""}`);
+  if (left.length > 0) {
+    void vscode.window.showWarningMessage(plain(`Not as before: ${nameOf(left.join("; "), 500)}`));
   }
 }
 

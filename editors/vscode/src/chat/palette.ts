@@ -50,8 +50,10 @@ export async function onConversation(command: string, args: readonly unknown[], 
 
 /** Stops the turn in view; where none runs there, the one that runs elsewhere, or the chosen one. */
 async function stop(chats: ChatSurfaces, threads: Threads): Promise<void> {
-  const running = threads.all.filter(({ view }) => view.running !== undefined && view.agent === undefined);
-  const inView = running.find(({ view }) => view.id === chats.inView);
+  const all = threads.all.filter(({ view }) => view.running !== undefined);
+  const inView = all.find(({ view }) => view.id === chats.inView);
+  // An agent that works for another one ends with it.
+  const running = all.filter(({ view }) => view.agent === undefined);
   const named = running.map(({ view }) => ({ id: view.id, label: threadName(view, "Conversation", 80) }));
   const [only] = named.length === 1 ? named : [undefined];
   const chosen = inView === undefined ? (only ?? (named.length === 0 ? undefined : await vscode.window.showQuickPick(named, { title: "Which turn is to be stopped?" }))) : { id: inView.view.id, label: threadName(inView.view, "Conversation", 80) };

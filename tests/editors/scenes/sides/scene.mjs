@@ -1,7 +1,7 @@
 // The person looks at a proposal in the files and side by side, edits what it would put in, rejects one change with words, and
 // takes the rest: from hunk to hunk by motions.
 import { check, equal } from "../../checks.mjs";
-import { after, before, onDisk, toldOf, until } from "../../stage.mjs";
+import { after, before, onDisk, sleep, toldOf, until } from "../../stage.mjs";
 
 const lineOf = (text, part) => text.split("\n").findIndex((line) => line.includes(part)) + 1;
 
@@ -31,6 +31,8 @@ export async function play(editor) {
   await until("the other file", async () => (await editor.shown()).name.endsWith("prices.py"));
   check("the third to the other file", true);
   await until("its marks", async () => (await editor.hints()).length === 1);
+  // Only what was in view for a moment counts as shown, and is accepted with the rest below.
+  await sleep(1000);
   await editor.command("prev");
   await until("the first file again", async () => (await editor.shown()).name.endsWith("cart.py"));
   equal("and back", await editor.line(), lineOf(text, "kinds of fruit"));
