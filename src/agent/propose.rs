@@ -13,7 +13,7 @@ use super::turn::{Turn, WaitsFor};
 use crate::ids::{HunkId, ItemId, ProposalId};
 use crate::patch::files::{self, DiskFiles, FileText, Files, JudgedFiles, ReadError, Whole};
 use crate::patch::hunk::with_hunks;
-use crate::patch::parse::parse;
+use crate::patch::parse::{Section, parse};
 use crate::patch::plan::error::PlanError;
 use crate::patch::plan::{FilePlan, Plan, plan};
 use crate::protocol::item::{FileChange, FileChangeKind, ItemStatus, ThreadItem};
@@ -104,17 +104,17 @@ pub(super) async fn run(
     workdir: Option<String>,
 ) -> Result<ToolOutput, ToolError> {
     let base = crate::workspace::uri::clean(&turn.settings.cwd.join(workdir.as_deref().unwrap_or_default()));
-    let refuse = |paths: Vec<PathBuf>, error: &dyn std::fmt::Display| {
-        show_refused(turn, &item_id, paths, error.to_string());
+    let refuse = |files: Vec<(PathBuf, FileChangeKind)>, error: &dyn std::fmt::Display| {
+        show_refused(turn, &item_id, files, error.to_string());
         ToolError::Answer(format!("The patch was not proposed. {error}"))
     };
     let parsed = parse(&text).map_err(|error| refuse(Vec::new(), &error))?;
-    let named: Vec<PathBuf> = parsed
+    let named: Vec<(PathBuf, FileChangeKind)> = parsed
         .sections
         .iter()
-        .map(|section| base.join(section.path()))
+        .map(|section| (base.join(section.path()), kind_of(section, &base)))
         .collect();
-    let asked = readable(turn, named.iter().cloned());
+    let asked = readable(turn, named.iter().map(|(path, _)| path.clone()));
     turn.desk.editor.look(&turn.conversation.id, asked).await;
     let (workspace, cwd) = (turn.workspace.clone(), turn.settings.cwd.clone());
     let reading = turn.clone();
@@ -214,17 +214,28 @@ pub(super) async fn run(
     })
 }
 
+/// What a section of a patch wants of its file, by its words.
+fn kind_of(section: &Section, base: &Path) -> FileChangeKind {
+    match section {
+        Section::Add { .. } | Section::Copy { .. } => FileChangeKind::Add,
+        Section::Delete { .. } => FileChangeKind::Delete,
+        Section::Update { move_to, .. } => FileChangeKind::Update {
+            move_path: move_to.as_ref().map(|to| base.join(to)),
+        },
+    }
+}
+
 /// Shows a patch that came to nothing before anybody was asked: the person sees what the agent tried, and why it was not taken.
-fn show_refused(turn: &Turn, item_id: &ItemId, paths: Vec<PathBuf>, why: String) {
-    let change = |path| FileChange {
+fn show_refused(turn: &Turn, item_id: &ItemId, files: Vec<(PathBuf, FileChangeKind)>, why: String) {
+    let change = |(path, kind)| FileChange {
         path,
-        kind: FileChangeKind::Update { move_path: None },
+        kind,
         diff: String::new(),
     };
     turn.complete_item(ThreadItem::FileChange {
         id: item_id.clone(),
         proposal_id: None,
-        changes: paths.into_iter().map(change).collect(),
+        changes: files.into_iter().map(change).collect(),
         applied: None,
         auto_approved: false,
         status: ItemStatus::Failed,

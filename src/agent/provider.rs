@@ -13,6 +13,7 @@ use crate::protocol::turn::{TurnError, TurnErrorKind};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::task::JoinError;
 
 /// How long local servers may take to say that they are there.
 const DETECTION: Duration = Duration::from_millis(300);
@@ -209,7 +210,10 @@ fn lacks_credential(provider: &Settings, credential: &Credential) -> bool {
 }
 
 /// Whether the configured provider can be asked, and by what ways it could be.
-pub async fn setup(config: Config, desk: Arc<Desk>) -> AccountSetupResult {
+///
+/// # Errors
+/// Looking for a login broke off.
+pub async fn setup(config: Config, desk: Arc<Desk>) -> Result<AccountSetupResult, JoinError> {
     // A login is read from the disk.
     let looked = tokio::task::spawn_blocking(move || {
         let provider = config.provider(&config.model_provider).cloned().unwrap_or_default();
@@ -217,15 +221,13 @@ pub async fn setup(config: Config, desk: Arc<Desk>) -> AccountSetupResult {
         let lacks = lacks_credential(&provider, &credential);
         (config, provider, lacks)
     });
-    let Ok((config, provider, lacks)) = looked.await else {
-        return AccountSetupResult::default();
-    };
+    let (config, provider, lacks) = looked.await?;
     let local_server = match lacks && !config.model_provider_chosen {
         true => local::detect(&local::usual_candidates(), DETECTION).await,
         false => None,
     };
     let login = &config.login;
-    AccountSetupResult {
+    Ok(AccountSetupResult {
         ready: !lacks || local_server.is_some(),
         provider: match provider.name.as_str() {
             "" => config.model_provider.clone(),
@@ -241,7 +243,7 @@ pub async fn setup(config: Config, desk: Arc<Desk>) -> AccountSetupResult {
             name: found.provider.name,
             model: found.model,
         }),
-    }
+    })
 }
 
 /// How we are known to a provider, and where it answers us: by its program, else by the account or a key.

@@ -57,7 +57,8 @@ pub async fn status(session: &Session, params: AccountStatusParams) -> Result<Ac
 
 pub async fn setup(session: &Session, _params: AccountSetupParams) -> Result<AccountSetupResult, RequestError> {
     let config = config(session).await?;
-    Ok(provider::setup(config, session.agent().desk().clone()).await)
+    let found = provider::setup(config, session.agent().desk().clone()).await;
+    found.map_err(|error| RequestError::internal(error.to_string()))
 }
 
 pub async fn login_start(

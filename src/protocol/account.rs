@@ -155,7 +155,7 @@ pub struct AccountStatusResult {
 pub struct AccountSetupParams {}
 
 /// Whether a model can be asked, and by what ways it could be.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct AccountSetupResult {

@@ -366,7 +366,7 @@ export class Composer {
     this.fill("", []);
   }
 
-  /** Sends the message of a turn anew that failed before anything was done, or has the agent continue; with what was picked since. What is being written stays. */
+  /** Sends the message of a turn again that failed before anything was done, or has the agent continue; with what was picked since. What is being written stays. */
   again(turnId: string | undefined): void {
     const choices = this.takeChosen();
     if (turnId === undefined) post({ type: "send", token: null, text: "Continue.", images: [], queue: false, choices, leaveOut: [] });

@@ -34,7 +34,7 @@ export function firstRun({ setup, problem }: Setup): HTMLElement[] {
         el("label", { class: "field" }, `Paste an API key of ${setup.provider}`, key),
         problem === undefined ? undefined : el("p", { class: "note note-warning", role: "alert" }, problem),
         el("div", { class: "buttons" }, button("Save Key", save, { class: "primary" }), setup.takesBrowser ? help("Sign In with a Browser", "logIn") : undefined),
-        el("p", { class: "dim" }, "Countersign keeps it in your home folder, where no command of the agent can read it."),
+        el("p", { class: "dim" }, "Countersign keeps it in its home folder, or in the keyring if your settings say so. Commands in the sandbox cannot read it."),
       ]
     : [el("p", {}, setup.envKey ? `${setup.provider} takes its key from the environment variable ${setup.envKey}. Set it in the setting “countersign.server.env”; the server starts again by itself.` : `${setup.provider} cannot be asked yet. The doctor says what is missing.`)];
   return [

@@ -4,7 +4,7 @@
 import { ThreadModel } from "../src/chat/view";
 import type { ThreadView } from "../src/chat/view";
 import type { Remedy, ToPage } from "../src/chat/wire";
-import { cut, dateWords, duration, percentUsed, threadName, tokens, windowName, windowShort } from "../src/chat/words";
+import { cut, dateWords, duration, percentUsed, textOf, threadName, tokens, windowName, windowShort } from "../src/chat/words";
 import { Shown } from "../src/proposals/shown";
 import { isWaiting } from "../src/proposals/state";
 import type { RateWindow } from "../src/protocol";
@@ -15,7 +15,7 @@ import { firstRun, isMissing } from "./first_run";
 import type { Setup } from "./first_run";
 import { keep, kept, post } from "./host";
 import { RowList } from "./list";
-import { drawRow, textOf } from "./rows";
+import { drawRow } from "./rows";
 import { ThreadList } from "./threads";
 import "./style.css";
 
@@ -148,7 +148,7 @@ function drawActivity(): void {
   activity.hidden = (shown?.running === undefined && open === 0) || shown?.retry !== undefined;
   drawRetry();
   const since = shown?.running === undefined || shown.running.startedAtMs === 0 ? "" : duration(Math.max(0, Date.now() - shown.running.startedAtMs));
-  const words = (open > 0 ? "Waits for your answer" : reviews ? "Waits for your review" : step === undefined ? "Working" : step.step);
+  const words = open > 0 ? "Waits for your answer" : reviews ? "Waits for your review" : step === undefined ? "Working" : step.step;
   const facts = JSON.stringify([words, open, reviews, first?.key, plan]);
   elapsed.textContent = since;
   // Buttons that are just being pressed must stay the same.

@@ -3,15 +3,16 @@
  */
 import { counts, hunkLines, unifiedLines } from "../src/chat/diff";
 import { screen } from "../src/chat/terminal";
+import { isUndone } from "../src/chat/view";
 import type { Row, ThreadView } from "../src/chat/view";
 import type { FromPage } from "../src/chat/wire";
-import { confinedWords, cut, dateWords, duration, judgedWords, shown, tokens } from "../src/chat/words";
+import { confinedWords, cut, dateWords, duration, judgedWords, shown, textOf, tokens } from "../src/chat/words";
 import { below } from "../src/proposals/beyond";
 import type { PathName } from "../src/proposals/beyond";
 import { Gates } from "../src/proposals/gates";
 import type { Shown } from "../src/proposals/shown";
 import { isWaiting } from "../src/proposals/state";
-import type { GuardianAction, ItemStatus, Proposal, ProposalFile, ThreadItem, TurnError, UserInput } from "../src/protocol";
+import type { GuardianAction, ItemStatus, Proposal, ProposalFile, ThreadItem, TurnError } from "../src/protocol";
 import { commandChanges } from "./command_changes";
 import { button, el, icon, iconButton } from "./dom";
 import { countsOf, diffBox, factsOf, fileLink, fold } from "./files";
@@ -198,10 +199,6 @@ function overrule(denied: GuardianAction, assessmentId: string): HTMLElement[] {
   return [all, untilRead(assessmentId, all, [allow]), allow];
 }
 
-export function textOf(input: readonly UserInput[]): string {
-  return input.map((one) => (one.type === "text" ? one.text : one.type === "mention" ? `@${one.path}` : "")).filter(Boolean).join("\n");
-}
-
 /** What may help: first what the server says, then what is to be looked at on this machine. */
 function errorBody(row: Row, error: TurnError, context: RowContext): Node[] {
   const help = (text: string, action: Extract<FromPage, { type: "help" }>["action"]): HTMLElement => button(text, () => { post({ type: "help", action }); });
@@ -227,7 +224,7 @@ function errorBody(row: Row, error: TurnError, context: RowContext): Node[] {
     connectionFailed: [help("Run the doctor", "doctor")],
     sandboxError: [help("Run the doctor", "doctor")],
   };
-  // Where the agent has done something already it goes on from there; else the same message is sent anew, in the place of the first.
+  // Where the agent has done something already it goes on from there; else the same message is sent again, in the place of the first.
   const { turnId } = row;
   const hasBegun = context.view()?.rows.some(({ turnId: of, body }) => of === turnId && body.kind === "item" && body.item.type !== "userMessage") ?? false;
   const again = button(hasBegun || turnId === undefined ? "Continue" : "Try again", () => { window.dispatchEvent(new CustomEvent("ask-again", { detail: hasBegun ? undefined : turnId })); });
@@ -322,7 +319,7 @@ function messageActions(row: Row, text: string): HTMLElement[] {
 /** Folded where all went well: how many files, and behind that which, and where what was there is kept. */
 function undo(row: Row, item: Extract<ThreadItem, { type: "undo" }>, context: RowContext): HTMLElement {
   const folder = context.view()?.cwd ?? "";
-  const isDone = item.status === "completed" && item.files.every((file) => ["restored", "removed", "merged"].includes(file.result));
+  const isDone = item.status === "completed" && item.files.every(isUndone);
   const names = item.files.slice(0, 2).map((file) => file.path.split(/[/\\]/).at(-1) ?? file.path);
   const which = names.join(", ") + (item.files.length > 2 ? ` and ${item.files.length - 2} more` : "");
   const files = item.files.map((file) => el("li", {}, fileLink(file.path, folder), el("span", { class: "dim" }, ` ${undoWords[file.result] ?? file.result}${file.message ? `: ${file.message}` : ""}`)));

@@ -21,6 +21,17 @@ fn name(path: &Path) -> String {
     inline(&shown::exact(&name.to_string_lossy()), NAME)
 }
 
+/// The names of the first files, and how many there are besides, `more` of which are not even listed.
+fn listed<'p>(paths: impl ExactSizeIterator<Item = &'p Path>, more: usize) -> String {
+    const NAMED: usize = 4;
+    let others = paths.len().saturating_sub(NAMED) + more;
+    let names: Vec<_> = paths.take(NAMED).map(name).collect();
+    match others {
+        0 => names.join(", "),
+        others => format!("{} and {others} more", names.join(", ")),
+    }
+}
+
 pub(super) fn command_begun(item: &ThreadItem, number: usize) -> String {
     let ThreadItem::CommandExecution {
         command,
@@ -82,17 +93,10 @@ pub(super) fn change_begun(item: &ThreadItem, number: usize) -> String {
     let ThreadItem::FileChange { changes, .. } = item else {
         return String::new();
     };
-    let names: Vec<_> = changes.iter().take(4).map(|change| name(&change.path)).collect();
-    let more = match changes.len() {
-        0..=4 => String::new(),
-        many => format!(" and {} more", many - 4),
-    };
-    let names = match names.is_empty() {
-        // Of one that cannot be read it is not known which files it is about.
-        true => String::new(),
-        false => format!(": {}{more}", names.join(", ")),
-    };
-    let mut block = format!("### ◆ Change {number}{names}\n");
+    let names = listed(changes.iter().map(|change| change.path.as_path()), 0);
+    // Of one that cannot be read it is not known which files it is about.
+    let sign = if names.is_empty() { "" } else { ": " };
+    let mut block = format!("### ◆ Change {number}{sign}{names}\n");
     for change in changes {
         block.push_str(&format!("\n{}\n", file(&change.path, &change.kind)));
         // What came to nothing before it was looked at has none.
@@ -105,13 +109,8 @@ pub(super) fn change_begun(item: &ThreadItem, number: usize) -> String {
 
 /// What a command changed by itself.
 fn command_changes(changes: &[ChangedFile], more: u32) -> String {
-    let names: Vec<_> = changes.iter().take(4).map(|change| name(&change.path)).collect();
-    let others = changes.len().saturating_sub(4) + more as usize;
-    let others = match others {
-        0 => String::new(),
-        others => format!(" and {others} more"),
-    };
-    let mut block = format!("### ◆ Changed by a command: {}{others}\n", names.join(", "));
+    let names = listed(changes.iter().map(|change| change.path.as_path()), more as usize);
+    let mut block = format!("### ◆ Changed by a command: {names}\n");
     for change in changes {
         let what = file(&change.path, &change.kind);
         block.push_str(&format!("\n{what} +{} −{}\n", change.added, change.removed));

@@ -2,20 +2,17 @@
  * Goes back to before a message of the person's: the conversation, the files, or both. What each would do is said first.
  */
 import * as vscode from "vscode";
-import type { UserInput } from "../protocol";
 import { counts, unifiedLines } from "./diff";
 import type { Threads } from "./threads";
+import { isUndone, undoneTurns } from "./view";
 import type { ThreadView } from "./view";
-import { nameOf, plain } from "./words";
+import { nameOf, plain, textOf } from "./words";
 
 /** A turn that begins with a message of the person's. */
 interface Asked {
   readonly turnId: string;
   readonly words: string;
 }
-
-/** Turns whose changes are counted before it is asked. */
-const MOST_COUNTED = 50;
 
 /**
  * Asks what is to be as before the turn, the last one if none is named, and does it. The words of the message are returned if it is gone from
@@ -29,17 +26,20 @@ export async function goBack(threads: Threads, view: ThreadView, turnId?: string
     throw new Error("There is no message to go back to.");
   }
   const gone = all.slice(at);
-  const diff = await diffOf(threads, view.id, gone);
+  const undone = undoneTurns(view);
+  const diff = await diffOf(threads, view.id, gone.filter((one) => !undone.has(one.turnId)));
   const { files, added, removed } = sumOf(diff);
-  const back = `${files === 1 ? "1 file becomes" : `${files} files become`} as before (+${added} −${removed} is undone). What you changed since stays.`;
-  const forgets = gone.length === 1 ? "Your message and the answer are removed from it." : `Your last ${gone.length} messages and the answers are removed from it.`;
+  // Short enough to be read to its end in a list.
+  const back = `Undoes ${files === 1 ? "1 file" : `${files} files`}, +${added} −${removed}.`;
+  const forgets = gone.length === 1 ? "Removes your last message and its answer." : `Removes your last ${gone.length} messages and their answers.`;
   const both = { label: "Conversation and Files", detail: `${forgets} ${back}` };
-  const conversation = { label: "Conversation Only", detail: `${forgets} ${files === 0 ? "They changed no files." : "Files stay as they are."}` };
+  const conversation = { label: "Conversation Only", detail: `${forgets} ${files === 0 ? "There is nothing to undo." : "Files stay."}` };
   const onlyFiles = { label: "Files Only", detail: `${back} The conversation stays.` };
   const show = { label: "Show What Would Be Undone", detail: "" };
   for (;;) {
     const chosen = await vscode.window.showQuickPick(files === 0 ? [conversation] : [both, conversation, onlyFiles, show], {
       title: `Go back to before “${nameOf(target.words, 60)}”`,
+      placeHolder: "What you changed since then stays",
       ignoreFocusOut: true,
     });
     if (chosen === undefined) {
@@ -69,7 +69,7 @@ async function undo(threads: Threads, threadId: string, turnId: string): Promise
   }
   // The conversation may forget the undo in a moment.
   const files = turn.items.flatMap((item) => (item.type === "undo" ? item.files : []));
-  const left = files.filter((file) => !["restored", "removed", "merged"].includes(file.result)).map((file) => `${file.path}${file.message ? ` (${file.message})` : ""}`);
+  const left = files.filter((file) => !isUndone(file)).map((file) => `${file.path}${file.message ? ` (${file.message})` : ""}`);
   if (left.length > 0) {
     void vscode.window.showWarningMessage(plain(`Not as before: ${nameOf(left.join("; "), 500)}`));
   }
@@ -79,19 +79,15 @@ function asked(view: ThreadView): Asked[] {
   const found: Asked[] = [];
   for (const { turnId, body } of view.rows) {
     if (turnId !== undefined && body.kind === "item" && body.item.type === "userMessage" && found.at(-1)?.turnId !== turnId) {
-      found.push({ turnId, words: wordsOf(body.item.content) });
+      found.push({ turnId, words: textOf(body.item.content) });
     }
   }
   return found;
 }
 
-export function wordsOf(input: readonly UserInput[]): string {
-  return input.map((one) => (one.type === "text" ? one.text : one.type === "mention" ? `@${one.path}` : "")).filter(Boolean).join("\n");
-}
-
 async function diffOf(threads: Threads, threadId: string, turns: readonly Asked[]): Promise<string> {
-  const diffs = turns.slice(-MOST_COUNTED).map(({ turnId }) => threads.request("countersign/turn/diff", { threadId, turnId }).then(({ diff }) => diff, () => ""));
-  return (await Promise.all(diffs)).join("");
+  const diffs = turns.map(({ turnId }) => threads.request("countersign/turn/diff", { threadId, turnId }));
+  return (await Promise.all(diffs)).map(({ diff }) => diff).join("");
 }
 
 /** Of a file that several turns changed each change is counted. */

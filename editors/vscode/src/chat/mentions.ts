@@ -86,7 +86,7 @@ export const COMMANDS = [
   { name: "review", description: "Have the uncommitted changes reviewed" },
   { name: "fork", description: "Go on in a copy of this conversation" },
   { name: "rename", description: "Give this conversation a name" },
-  { name: "rollback", description: "Drop the last turn from the conversation" },
+  { name: "rollback", description: "Go back to before your last message: conversation, files, or both" },
   { name: "stop", description: "Stop the running turn" },
 ] as const satisfies readonly SlashCommand[];
 

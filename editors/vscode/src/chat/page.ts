@@ -15,7 +15,7 @@ import type { ChatServices } from "./services";
 import { NotRunning } from "./threads";
 import type { ThreadModel } from "./view";
 import type { Choices, FromPage, ToPage } from "./wire";
-import { threadName } from "./words";
+import { textOf, threadName } from "./words";
 
 /** How long events are gathered before the page is told of them. */
 const GATHER_MS = 30;
@@ -23,7 +23,7 @@ const GATHER_MS = 30;
 const MOST_IMAGE = 20 << 20;
 
 /** What is done with a conversation as a whole. */
-export type Deed = CommandName | "archive" | "delete" | "stopTerminals";
+export type ConversationAction = CommandName | "archive" | "delete" | "stopTerminals";
 
 export class ChatPage implements vscode.Disposable {
   private threadId: string | undefined;
@@ -89,17 +89,17 @@ export class ChatPage implements vscode.Disposable {
   }
 
   /** Does something with the conversation that is shown, as if it had been called here. */
-  async act(deed: Deed): Promise<void> {
+  async act(action: ConversationAction): Promise<void> {
     const threadId = this.threadId;
     try {
-      if (deed === "archive" || deed === "delete") {
-        if (threadId !== undefined) await this.threadAction(deed, threadId);
-      } else if (deed === "stopTerminals") {
+      if (action === "archive" || action === "delete") {
+        if (threadId !== undefined) await this.threadAction(action, threadId);
+      } else if (action === "stopTerminals") {
         const { data } = await this.services.threads.request("countersign/terminal/list", { threadId: threadId ?? null });
         await Promise.all(data.map(({ terminalId }) => this.services.threads.request("countersign/terminal/kill", { terminalId })));
         this.post({ type: "notice", severity: "info", text: data.length === 0 ? "No terminal runs in this conversation." : data.length === 1 ? "1 terminal was stopped." : `${data.length} terminals were stopped.` });
       } else {
-        await this.command(deed);
+        await this.command(action);
       }
     } catch (error) {
       this.failed(error);
@@ -496,10 +496,16 @@ export class ChatPage implements vscode.Disposable {
     if (rows.findLast((row) => row.turnId !== undefined)?.turnId === turnId) {
       await threads.request("countersign/thread/rollback", { threadId, numTurns: 1 }).catch(() => undefined);
     }
-    await this.turn(input, false, choices);
+    try {
+      await this.turn(input, false, choices);
+    } catch (error) {
+      // It stands in the conversation no more.
+      this.post({ type: "putBack", text: textOf(input) });
+      throw error;
+    }
   }
 
-  /** To before a turn, the last one if none is named; the words of its message are there to be sent anew. */
+  /** To before a turn, the last one if none is named; the words of its message are there to be sent again. */
   private async goBack(threadId: string, turnId?: string): Promise<void> {
     const { threads } = this.services;
     const words = await goBack(threads, (await threads.open(threadId)).view, turnId);

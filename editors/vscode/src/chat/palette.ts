@@ -2,12 +2,12 @@
  * The server's commands on conversations, as the person calls them by the palette: they say nothing of which, and the one in view is meant.
  */
 import * as vscode from "vscode";
-import type { Deed } from "./page";
+import type { ConversationAction } from "./page";
 import type { ChatSurfaces } from "./surfaces";
 import type { Threads } from "./threads";
 import { threadName } from "./words";
 
-const DEEDS: Readonly<Partial<Record<string, Deed>>> = {
+const ACTIONS: Readonly<Partial<Record<string, ConversationAction>>> = {
   "countersign.newThread": "new",
   "countersign.undoLastTurn": "undo",
   "countersign.showTurnDiff": "diff",
@@ -20,7 +20,7 @@ const DEEDS: Readonly<Partial<Record<string, Deed>>> = {
 };
 
 /** What may be done without a conversation in view: the server knows which one an action in a file has begun. */
-const ELSEWHERE: readonly (Deed | undefined)[] = ["undo", "diff"];
+const ELSEWHERE: readonly (ConversationAction | undefined)[] = ["undo", "diff"];
 
 /** Does what a command of the server's says, if it is one that is about the conversation in view; false if the server is to do it. */
 export async function onConversation(command: string, args: readonly unknown[], chats: ChatSurfaces, threads: Threads): Promise<boolean> {
@@ -31,14 +31,14 @@ export async function onConversation(command: string, args: readonly unknown[], 
     await stop(chats, threads);
     return true;
   }
-  const deed = DEEDS[command];
-  if (deed === undefined) {
+  const action = ACTIONS[command];
+  if (action === undefined) {
     return false;
   }
-  if (await chats.act(deed)) {
+  if (await chats.act(action)) {
     return true;
   }
-  if (ELSEWHERE.includes(deed)) {
+  if (ELSEWHERE.includes(action)) {
     return false;
   }
   const open = "Open Chat";
@@ -58,8 +58,8 @@ async function stop(chats: ChatSurfaces, threads: Threads): Promise<void> {
   const [only] = named.length === 1 ? named : [undefined];
   const chosen = inView === undefined ? (only ?? (named.length === 0 ? undefined : await vscode.window.showQuickPick(named, { title: "Which turn is to be stopped?" }))) : { id: inView.view.id, label: threadName(inView.view, "Conversation", 80) };
   if (chosen !== undefined) {
-    await threads.request("countersign/turn/interrupt", { threadId: chosen.id });
-    void vscode.window.setStatusBarMessage(`Stopped: ${chosen.label}`, 5000);
+    const { interrupted } = await threads.request("countersign/turn/interrupt", { threadId: chosen.id });
+    void vscode.window.setStatusBarMessage(interrupted ? `Stopped: ${chosen.label}` : `Nothing is running in ${chosen.label}`, 5000);
   } else if (named.length === 0) {
     void vscode.window.showInformationMessage("Nothing is running.");
   }

@@ -5,7 +5,7 @@ import * as crypto from "node:crypto";
 import * as vscode from "vscode";
 import { CodeActions } from "./code";
 import { ChatPage } from "./page";
-import type { Deed } from "./page";
+import type { ConversationAction } from "./page";
 import type { ChatServices } from "./services";
 
 export const VIEW = "countersign.chat";
@@ -62,9 +62,9 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
   }
 
   /** Does something with the conversation in view; false if none is. */
-  async act(deed: Deed): Promise<boolean> {
+  async act(action: ConversationAction): Promise<boolean> {
     const page = this.surfaceInView?.page;
-    if (deed === "new") {
+    if (action === "new") {
       if (page === undefined) await this.fresh();
       else page.fresh();
       return true;
@@ -72,7 +72,7 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
     if (page?.shown === undefined) {
       return false;
     }
-    await page.act(deed);
+    await page.act(action);
     return true;
   }
 

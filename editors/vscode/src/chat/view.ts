@@ -18,6 +18,7 @@ import type {
   Turn,
   TurnError,
   TurnQueue,
+  UndoFile,
   UserInput,
   UserInputRequest,
 } from "../protocol";
@@ -166,6 +167,26 @@ function newRow(key: string, turnId: string | null | undefined, body: RowBody): 
   return { key, turnId: turnId ?? undefined, body, startedAtMs: undefined, completedAtMs: undefined, rev: 0 };
 }
 
+/** Whether a file of an undo is as before. */
+export function isUndone({ result }: UndoFile): boolean {
+  return result === "restored" || result === "removed" || result === "merged";
+}
+
+/** The turns that are undone by now; an undo that is undone brings them back. */
+export function undoneTurns(view: ThreadView): Set<string> {
+  const undone = new Set<string>();
+  const byTurn = new Map<string, readonly string[]>();
+  for (const { body, turnId } of view.rows) {
+    if (body.kind !== "item" || body.item.type !== "undo" || body.item.status !== "completed") continue;
+    for (const turn of body.item.turns) {
+      byTurn.get(turn)?.forEach((one) => undone.delete(one));
+      undone.add(turn);
+    }
+    if (turnId !== undefined) byTurn.set(turnId, body.item.turns);
+  }
+  return undone;
+}
+
 /** The files that a command changed, and that are undone by now: by themselves, or with their turn. */
 export function undoneOf(view: ThreadView, row: Row): Set<string> {
   const undone = new Set<string>();
@@ -176,7 +197,7 @@ export function undoneOf(view: ThreadView, row: Row): Set<string> {
     const { item } = body;
     for (const turn of item.turns) byTurn.get(turn)?.forEach((path) => undone.delete(path));
     if (item.itemId === row.key || (row.turnId !== undefined && item.turns.includes(row.turnId))) {
-      const paths = item.files.filter((file) => ["restored", "removed", "merged"].includes(file.result)).map((file) => file.path);
+      const paths = item.files.filter(isUndone).map((file) => file.path);
       paths.forEach((path) => undone.add(path));
       if (turnId !== undefined) byTurn.set(turnId, paths);
     }

@@ -85,7 +85,7 @@ export type FromPage =
   | { readonly type: "saveKey"; readonly key: string }
   /** Asks the model again at once, where that is waited for. */
   | { readonly type: "retryNow" }
-  /** Sends the message of a failed turn anew, in its place. */
+  /** Sends the message of a failed turn again, in its place. */
   | { readonly type: "retry"; readonly turnId: string; readonly choices: Choices }
   /** Goes back to before a turn; the person is asked how far. */
   | { readonly type: "goBack"; readonly turnId: string }

@@ -1,7 +1,7 @@
 /**
  * What things are called in the chat.
  */
-import type { AccountReadResult, AccountStatusResult, Approval, ApprovalDecision, Confined, GuardianAction, Permission, RateLimits, RateWindow, ThreadTokenUsage } from "../protocol";
+import type { AccountReadResult, AccountStatusResult, Approval, ApprovalDecision, Confined, GuardianAction, Permission, RateLimits, RateWindow, ThreadTokenUsage, UserInput } from "../protocol";
 import { visible, visibleText } from "./visible";
 
 export { hides, visible, visibleText } from "./visible";
@@ -86,6 +86,11 @@ export function permissionWords(permission: Permission): string {
 /** The same on one line, uncut: what a person decides on. */
 function oneLine(text: string): string {
   return visibleText(text).replace(/\s+/g, " ").trim();
+}
+
+/** The words of a message. */
+export function textOf(input: readonly UserInput[]): string {
+  return input.map((one) => (one.type === "text" ? one.text : one.type === "mention" ? `@${one.path}` : "")).filter(Boolean).join("\n");
 }
 
 /** What others name a thing, on one line: it must not push what follows out of sight. */

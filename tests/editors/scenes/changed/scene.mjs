@@ -1,5 +1,5 @@
 // What a command changes by itself stands in the chat right after it, file by file with its lines, and is undone there: one file, then all
-// that is left. It is there again after the window was loaded anew.
+// that is left. It is there again after the window was reloaded.
 import { check, equal } from "../../checks.mjs";
 import { before, isOnDisk, onDisk, until } from "../../stage.mjs";
 

@@ -30,7 +30,7 @@ export async function play(editor) {
   await chat.locator(".row-error button", { hasText: "Try again" }).click();
   const accept = chat.locator(".proposal.waits button", { hasText: "Accept all" });
   await until("the proposal", () => accept.isVisible(), 60000);
-  equal("the message is sent anew, and stands there once", await chat.locator(".row-userMessage").count(), 1);
+  equal("the message is sent again, and stands there once", await chat.locator(".row-userMessage").count(), 1);
   equal("and nothing of the failure", await chat.locator(".row-error").count(), 0);
   await accept.click();
   await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "Priced." }).isVisible(), 60000);
@@ -84,12 +84,12 @@ export async function play(editor) {
   const choice = (text) => pick.locator(".monaco-list-row", { hasText: text });
   await until("the choices", () => choice("Conversation and Files").isVisible(), 20000);
   const offered = (await pick.innerText()).replaceAll(/\s+/g, " ");
-  check("what would happen is said first", /before “price the apple”/.test(await pick.locator(".quick-input-title").innerText()) && /Your last 2 messages and the answers are removed/.test(offered) && /1 file becomes as before \(\+1 −1/.test(offered), offered);
+  check("what would happen is said first", /before “price the apple”/.test(await pick.locator(".quick-input-title").innerText()) && /Removes your last 2 messages and their answers\. Undoes 1 file, \+1 −1\./.test(offered), offered);
   await editor.shot("go-back");
   await choice("Conversation and Files").click();
   await until("the price of before", () => onDisk("prices.py") === before("prices.py"), 30000);
   await until("an empty conversation", async () => (await chat.locator(".row").count()) === 0, 30000);
-  equal("the words are there to be sent anew", await chat.locator(".composer textarea").inputValue(), "price the apple");
+  equal("the words are there to be sent again", await chat.locator(".composer textarea").inputValue(), "price the apple");
   check("the other conversation is as it was", await tab.locator(".row-agentMessage", { hasText: "Good morning." }).isVisible());
   await editor.shot("gone-back");
 
