@@ -5,6 +5,7 @@
 import * as vscode from "vscode";
 import type { Hunk, HunkId, Proposal, ProposalFile } from "../protocol";
 import { visible } from "../chat/visible";
+import { Given } from "./given";
 import { asInEditor, edited, isThere, linesOf, outcomeInEditor } from "./regions";
 import type { Region, Span } from "./regions";
 import type { Proposals } from "./store";
@@ -15,7 +16,7 @@ const MARK = "\uFEFF";
 /** How long a person must have paused before what was typed is handed over. */
 const TYPING_MS = 400;
 /** The way on for who typed what the server does not take. */
-export const TAKE_BACK = "Take Back What I Typed";
+export const DISCARD_TYPED = "Discard My Edit";
 
 interface Sheet {
   /** As it was read or saved last. */
@@ -26,6 +27,8 @@ interface Sheet {
   known: Region[];
   /** What the text is made of. */
   readonly made: Made;
+  /** What the editor was given of the document, over all times that it was read, newest last: it shows each a moment after. */
+  readonly given: Given;
   mtime: number;
   /** Hunks that were edited since they were last handed over. */
   readonly edited: Set<string>;
@@ -158,8 +161,8 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
     return hunkIds.length === 0 ? undefined : { why: why ?? "it is still being typed", hunkIds };
   }
 
-  /** Takes back what was typed in a proposal and is not with the server: its documents show what the server has. */
-  async takeBack(proposalId: string): Promise<void> {
+  /** Discards what was typed in a proposal and is not with the server: its documents show what the server has. */
+  async discardTyped(proposalId: string): Promise<void> {
     for (const [document, sheet] of this.documentsOf(proposalId)) {
       if (isTyped(document.uri.toString(), sheet)) {
         await this.revert(document, sheet);
@@ -184,7 +187,9 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
   }
 
   async readFile(uri: vscode.Uri): Promise<Uint8Array> {
-    return Buffer.from(MARK + (await this.sheet(uri)).text);
+    const sheet = await this.sheet(uri);
+    sheet.given.add(sheet.text);
+    return Buffer.from(MARK + sheet.text);
   }
 
   writeFile(uri: vscode.Uri, content: Uint8Array): void {
@@ -245,7 +250,7 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
       // That has begun while the proposal was read.
       return before;
     }
-    const sheet: Sheet = { text: made.text, regions: made.regions, known: made.regions, made, mtime: (before?.mtime ?? 0) + 1, edited: before?.edited ?? new Set(), timer: before?.timer, handing: before?.handing ?? Promise.resolve() };
+    const sheet: Sheet = { text: made.text, regions: made.regions, known: made.regions, made, given: before?.given ?? new Given(), mtime: (before?.mtime ?? 0) + 1, edited: before?.edited ?? new Set(), timer: before?.timer, handing: before?.handing ?? Promise.resolve() };
     this.sheets.set(uri.toString(), sheet);
     this.reads.fire();
     return sheet;
@@ -267,7 +272,12 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
 
   private typed({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
     const sheet = document.uri.scheme === SCHEME ? this.sheets.get(document.uri.toString()) : undefined;
-    if (sheet === undefined || contentChanges.length === 0 || (document.getText() === sheet.text && sheet.regions === sheet.known)) {
+    if (sheet === undefined || contentChanges.length === 0) {
+      return;
+    }
+    // While the file itself is typed in, the document is read again and again: what the editor shows now may be what it was given before last.
+    const text = document.getText();
+    if (sheet.regions === sheet.known && (text === sheet.text || sheet.given.has(text))) {
       return;
     }
     for (const change of contentChanges) {
@@ -284,16 +294,16 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
     sheet.timer = setTimeout(() => void this.paused(document, sheet), TYPING_MS);
   }
 
-  /** Hands over what was typed; where that fails, the person is told and can take it back. */
+  /** Hands over what was typed; where that fails, the person is told and can discard it. */
   private async paused(document: vscode.TextDocument, sheet: Sheet): Promise<void> {
     await this.handOver(document, sheet);
     const place = placeOf(document.uri);
     if (sheet.trouble === undefined || place === undefined) {
       return;
     }
-    const chosen = await vscode.window.showWarningMessage(`Your edit of the agent's change was not taken: ${sheet.trouble}`, TAKE_BACK);
-    if (chosen === TAKE_BACK) {
-      await this.takeBack(place.proposalId);
+    const chosen = await vscode.window.showWarningMessage(`Your edit of the agent's change was not taken: ${sheet.trouble}`, DISCARD_TYPED);
+    if (chosen === DISCARD_TYPED) {
+      await this.discardTyped(place.proposalId);
     }
   }
 

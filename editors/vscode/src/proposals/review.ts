@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { nameOf, plain, visibleText } from "../chat/words";
 import type { Hunk, HunkId, Proposal, ProposalDecision, ProposalFile } from "../protocol";
 import { beyondText } from "./beyond";
-import { placeOf, SCHEME, TAKE_BACK, uriOf } from "./documents";
+import { placeOf, SCHEME, DISCARD_TYPED, uriOf } from "./documents";
 import type { Place, ProposalDocuments, Untaken } from "./documents";
 import { asInEditor, isThere, spanAt } from "./regions";
 import type { Span } from "./regions";
@@ -247,7 +247,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     }
     if (decision === "reject" && untaken?.hunkIds.every((id) => this.isAbout(target, id)) === true) {
       // With the change goes what was typed in it: a document that holds it would ask to be saved.
-      await this.documents.takeBack(target.proposalId);
+      await this.documents.discardTyped(target.proposalId);
     }
     return false;
   }
@@ -266,9 +266,9 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   }
 
   private async tellUntaken({ proposalId }: Target, { why }: Untaken): Promise<void> {
-    const chosen = await vscode.window.showWarningMessage(`Nothing was decided, because what you typed in the agent's change was not taken: ${why} Type it otherwise, or take it back, and decide again; or reject the change.`, TAKE_BACK);
-    if (chosen === TAKE_BACK) {
-      await this.documents.takeBack(proposalId);
+    const chosen = await vscode.window.showWarningMessage(`Nothing was decided, because what you typed in the agent's change was not taken: ${why} Type it otherwise, or take it back, and decide again; or reject the change.`, DISCARD_TYPED);
+    if (chosen === DISCARD_TYPED) {
+      await this.documents.discardTyped(proposalId);
     }
   }
 

@@ -44,7 +44,7 @@ export async function play(editor) {
   await press("Accept all");
   check("such a change cannot be accepted unnoticed", await said("Nothing was decided, because what you typed in the agent's change was not taken"));
   check("and nothing is", isOnDisk("prices.py") && !isOnDisk("costs.py"));
-  const back = await until("the way on", () => editor.message("Take Back What I Typed"), 10000);
+  const back = await until("the way on", () => editor.message("Discard My Edit"), 10000);
   await back.press();
   check("the person can take it back", await until("the text as before", async () => !(await right.innerText()).includes("mine"), 10000).catch(() => false), await right.innerText());
   await editor.command("Notifications: Clear All Notifications");
