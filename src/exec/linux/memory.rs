@@ -32,6 +32,10 @@ const LATEST: Duration = Duration::from_millis(250);
 const SUM_AGAIN: Duration = Duration::from_millis(500);
 const SUM_COSTS: u32 = 50;
 
+/// After how long what belongs to no process is looked at again where only with it there is too much: the kernel counts its parts one
+/// after the other, so while others come and go there may seem to be more for a moment.
+const DOUBT: Duration = Duration::from_millis(40);
+
 /// How long an exact sum may take. What has not been summed by then is judged by what the machine has lost.
 const PATIENCE: Duration = Duration::from_millis(200);
 
@@ -54,6 +58,16 @@ pub(super) struct Memory {
     when: Instant,
     cost: Duration,
     due: Instant,
+    /// Since when there seems to be too much, of which a part belongs to no process.
+    doubt: Option<Instant>,
+}
+
+/// What the command has, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    all: u64,
+    /// Of it, what belongs to no process.
+    common: u64,
 }
 
 /// What is taken of the memory around a command, in bytes.
@@ -104,6 +118,7 @@ impl Memory {
             when: now,
             cost: Duration::ZERO,
             due: now + pause(most),
+            doubt: None,
         }
     }
 
@@ -133,9 +148,26 @@ impl Memory {
         self.cost = now.elapsed();
         self.when = now + self.cost;
         self.then = taken;
-        self.summed = sum;
-        self.due = self.when + pause(self.most.saturating_sub(sum)).max(self.cost);
-        (sum > self.most).then_some(self.most)
+        self.summed = sum.all;
+        self.due = self.when + pause(self.most.saturating_sub(sum.all)).max(self.cost);
+        self.is_too_much(sum, now).then_some(self.most)
+    }
+
+    /// Whether there is more than there may be: by its processes at once, else once it is so for a while.
+    fn is_too_much(&mut self, sum: Sum, now: Instant) -> bool {
+        if sum.all <= self.most {
+            self.doubt = None;
+            return false;
+        }
+        if sum.all - sum.common > self.most {
+            return true;
+        }
+        let since = *self.doubt.get_or_insert(now);
+        if now.duration_since(since) >= DOUBT {
+            return true;
+        }
+        self.due = since + DOUBT;
+        false
     }
 
     /// The most that the command can have by now: what it had, and all that the machine has lost since.
@@ -144,7 +176,7 @@ impl Memory {
     }
 
     /// What the command has. Exact where it could be too much.
-    fn sum(&self, taken: Taken) -> u64 {
+    fn sum(&self, taken: Taken) -> Sum {
         let since = |now: u64, then: u64| now.saturating_sub(then);
         let kernel = since(taken.kernel, self.least.kernel);
         let kernel = kernel.saturating_sub(since(taken.reclaimable, self.least.reclaimable));
@@ -154,14 +186,15 @@ impl Memory {
         let at_most: u64 = family.iter().map(|pid| resident(*pid)).sum::<u64>();
         let at_most = at_most + since(taken.swapped, self.least.swapped) + common;
         if at_most <= self.most {
-            return at_most;
+            return Sum { all: at_most, common };
         }
-        match exact(family, self.most.saturating_sub(common)) {
+        let all = match exact(family, self.most) {
             Some(own) => own + common,
             // It would take too long.
             None if since(taken.machine, self.least.machine) > self.most => u64::MAX,
             None => self.most,
-        }
+        };
+        Sum { all, common }
     }
 }
 
@@ -459,6 +492,20 @@ mod tests {
         ] {
             assert_eq!(pause(left), expected, "{left}");
         }
+    }
+
+    /// What belongs to no process has to stay for a while, as it may be another program's or never have been there.
+    #[test]
+    fn what_is_nobodys_is_looked_at_twice() {
+        let now = Instant::now();
+        let mut memory = Memory::watch(Bound::Bytes(100));
+        memory.most = 100;
+        let mut is_too_much = |all, common, after| memory.is_too_much(Sum { all, common }, now + after);
+        assert!(is_too_much(101, 0, Duration::ZERO) && is_too_much(u64::MAX, 50, Duration::ZERO));
+        assert!(!is_too_much(120, 60, Duration::ZERO) && !is_too_much(120, 60, DOUBT / 2));
+        assert!(is_too_much(120, 60, DOUBT));
+        // It has been less meanwhile.
+        assert!(!is_too_much(100, 60, DOUBT) && !is_too_much(120, 60, 2 * DOUBT) && is_too_much(120, 60, 3 * DOUBT));
     }
 
     #[test]
