@@ -44,6 +44,7 @@ fn request(words: &[&str], cwd: &Path, mode: SandboxMode, network: bool) -> Comm
         timeout: Some(Duration::from_secs(120)),
         input: Input::Nothing,
         wrote: exec::Wrote::default(),
+        full: exec::FullOutput::default(),
     }
 }
 

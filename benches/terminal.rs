@@ -32,6 +32,7 @@ fn request(cwd: &Path, mode: SandboxMode, script: &str) -> CommandRequest {
         input: Input::Nothing,
         argv0: None,
         wrote: exec::Wrote::default(),
+        full: exec::FullOutput::default(),
     }
 }
 

@@ -1,11 +1,11 @@
-//! How the person is known to the provider of models: what they are logged in with, how they log in and out, and how a
+//! How the person is known to the provider of models: what they are signed in with, how they sign in and out, and how a
 //! login is kept alive.
 //!
 //! The file `auth.json` is the truth: it is read whenever it is needed, so that what another program of the person's
 //! does to it counts at once, and what it does to the keyring after a moment; only a renewed login that cannot be written
-//! counts before it. Logging in by browser or by code runs beside everything else; one such login runs at a
+//! counts before it. Signing in by browser or by code runs beside everything else; one such login runs at a
 //! time, and whoever takes it out of its place tells how it ended, so that each ends once. Nothing is asked of any server
-//! unless the person logs in, or is logged in.
+//! unless the person signs in, or is signed in.
 //!
 //! Knows no LSP and shows nothing: what there is to tell goes to an [`Announce`].
 
@@ -72,7 +72,7 @@ struct Shared {
     changing: tokio::sync::Mutex<()>,
     /// Held while a token is renewed: whoever comes meanwhile gets the same one.
     renewing: tokio::sync::Mutex<()>,
-    /// A digest of the refresh token that the authorisation server does not accept, and why.
+    /// A digest of the refresh token that the authorization server does not accept, and why.
     dead: Mutex<Option<([u8; 32], LoginTrouble)>>,
     renewals: Mutex<Renewals>,
     /// Learns every key and token that is kept.
@@ -122,7 +122,7 @@ pub enum Held {
         key: String,
         from: KeyFrom,
     },
-    /// An account that was logged in to.
+    /// An account that was signed in to.
     Account(Box<Tokens>),
     /// The provider needs something, and there is nothing.
     Missing,
@@ -180,7 +180,7 @@ impl Account {
         }
     }
 
-    /// What was logged in with, as far as the configuration lets it count.
+    /// What was signed in with, as far as the configuration lets it count.
     fn stored(&self, login: &Login) -> Option<Stored> {
         let stored = self.0.store.read(login.store).and_then(|file| match file {
             Some(file) => {
@@ -191,7 +191,7 @@ impl Account {
             None => Ok(None),
         });
         let stored = stored.unwrap_or_else(|error| {
-            tracing::warn!(%error, "what was logged in with is not used");
+            tracing::warn!(%error, "what was signed in with is not used");
             None
         })?;
         match (&stored, login.forced) {
@@ -266,7 +266,7 @@ impl Account {
         }
     }
 
-    /// Who is logged in.
+    /// Who is signed in.
     pub fn known(&self, terms: Terms<'_>) -> Option<Known> {
         match self.held(terms) {
             Held::Nothing | Held::Missing => None,
@@ -308,7 +308,7 @@ impl Account {
         let key = stored::key(key)?;
         self.0.secrets.learn([&key]);
         let _alone = self.0.changing.lock().await;
-        self.give_up("Somebody logged in with a key.", announce);
+        self.give_up("Somebody signed in with a key.", announce);
         self.0
             .store
             .write(terms.login.store, stored::File::of_key(key), Manner::MayAsk)
@@ -322,10 +322,10 @@ impl Account {
         Ok(())
     }
 
-    /// Forgets what was logged in with. The authorisation server is told afterwards, in the background.
+    /// Forgets what was signed in with. The authorization server is told afterwards, in the background.
     pub async fn logout(&self, terms: Terms<'_>, announce: &Announce) -> Result<(), AccountError> {
         let _alone = self.0.changing.lock().await;
-        self.give_up("Somebody logged out.", announce);
+        self.give_up("Somebody signed out.", announce);
         let (before, removed) = self.0.store.remove(terms.login.store).await;
         if removed.is_ok() {
             announce(Notice::Updated(self.updated(terms)));
@@ -336,7 +336,7 @@ impl Account {
         removed
     }
 
-    /// Ends when the authorisation server has been told of a logout, or cannot be told, and a renewed login is written.
+    /// Ends when the authorization server has been told of a logout, or cannot be told, and a renewed login is written.
     pub async fn told(&self) {
         self.write_at_the_end().await;
         self.0.store.ended().await;
@@ -352,7 +352,7 @@ fn is_allowed(login: &Login, tokens: &Tokens) -> bool {
     workspace.is_some_and(|workspace| allowed.contains(&workspace))
 }
 
-/// Where what is logged in with is kept, for people.
+/// Where what is signed in with is kept, for people.
 pub fn place(home: &Path, login: &Login) -> String {
     match login.store {
         CredentialStore::File => Store::new(home).path().display().to_string(),

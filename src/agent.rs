@@ -26,6 +26,7 @@ mod mode;
 pub mod notifier;
 pub mod one_off;
 pub mod open;
+mod outputs;
 pub mod pending;
 pub mod permissions;
 pub mod person;
@@ -194,7 +195,7 @@ pub enum AgentError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Proposal(#[from] ProposalError),
-    #[error("This conversation has no tool server {name:?}. {}", if known.is_empty() { "It has none".to_owned() } else { format!("There are: {known}") })]
+    #[error("This conversation has no MCP server {name:?}. {}", if known.is_empty() { "It has none".to_owned() } else { format!("There are: {known}") })]
     UnknownServer { name: String, known: String },
     #[error("{0}")]
     Server(String),
@@ -702,7 +703,7 @@ impl Agent {
         undo::diff(self.desk(), &thread.turns, running.as_ref(), turn, &thread.cwd)
     }
 
-    /// The tool servers that a thread has which is started now without a folder of its own.
+    /// The MCP servers that a thread has which is started now without a folder of its own.
     pub async fn configured_servers(&self) -> Result<Vec<Arc<crate::mcp::Server>>, AgentError> {
         let agent = self.clone();
         aside::aside(move || {
@@ -713,7 +714,7 @@ impl Agent {
         .await
     }
 
-    /// Reads the configuration of tool servers again, for one live thread or all; their next turns take it up.
+    /// Reads the configuration of MCP servers again, for one live thread or all; their next turns take it up.
     pub async fn refresh_servers(&self, thread: Option<&ThreadId>) -> Result<(), AgentError> {
         let threads = match thread {
             Some(id) => vec![self.reach(id).await?],
@@ -760,7 +761,7 @@ impl Agent {
         futures::future::join_all(threads.iter().map(ThreadHandle::close)).await;
         self.desk().servers.close().await;
         self.desk().account.close();
-        // An authorisation server that takes its time need not be told.
+        // An authorization server that takes its time need not be told.
         let _in_time = tokio::time::timeout(LAST_STEPS, self.desk().account.told()).await;
         let steps = &self.desk().steps;
         steps.close();

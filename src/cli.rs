@@ -53,11 +53,11 @@ enum Command {
     Config(config::Args),
     /// Say what standing rules make of commands, and which rules there are.
     Rules(rules::Args),
-    /// Log in to the provider of models, or say how one is logged in.
+    /// Sign in to the provider of models, or say how one is signed in.
     Login(login::Args),
-    /// Forget what was logged in with.
+    /// Forget what was signed in with.
     Logout(login::LogoutArgs),
-    /// Say which tool servers there are, and how to log in to one.
+    /// Say which MCP servers there are, and how to sign in to one.
     Mcp(mcp::Args),
     /// Show a report for whoever makes this, and save or send it.
     Feedback(feedback::Args),

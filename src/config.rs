@@ -180,11 +180,11 @@ pub struct Config {
     /// Whether someone chose the provider, so that no local server is looked for in its place.
     pub model_provider_chosen: bool,
     pub providers: BTreeMap<String, Provider>,
-    /// How the person may log in.
+    /// How the person may sign in.
     pub login: Login,
-    /// The tool servers that are switched on, by their names.
+    /// The MCP servers that are switched on, by their names.
     pub mcp_servers: BTreeMap<String, ServerSettings>,
-    /// How one logs in to them.
+    /// How one signs in to them.
     pub mcp_logins: mcp::Login,
     /// Why there are none, where the configuration of all of them cannot be read.
     pub mcp_problem: Option<ConfigWarning>,
@@ -633,7 +633,7 @@ fn client_layer(
 }
 
 /// Lays the project's files over what is there. Returns the folders that may hold some, none of a project that the person
-/// does not trust; whether they have called it trusted; and the tool servers that it has put in the place of the person's.
+/// does not trust; whether they have called it trusted; and the MCP servers that it has put in the place of the person's.
 /// `persons` are settings of theirs that come once more after it.
 fn project_layers(
     sources: &Sources,
@@ -707,23 +707,23 @@ fn project_layers(
     (holders, is_trusted, theirs)
 }
 
-/// A tool server that the start-up command or the editor's own settings describe stays as it is there: they come after the project.
+/// An MCP server that the start-up command or the editor's own settings describe stays as it is there: they come after the project.
 fn keep_servers(by_project: &mut Map<String, Value>, persons: [&Map<String, Value>; 2], checker: &mut Checker<'_>) {
     for name in described::keep(by_project, &persons) {
         let message = format!(
-            "The project describes the tool server {name:?} itself; that is not used, since your editor or the command that starts \
+            "The project describes the MCP server {name:?} itself; that is not used, since your editor or the command that starts \
              the server describes one under that name."
         );
         checker.warn(message, None);
     }
 }
 
-/// Nothing that the person has said of a tool server holds for another one that a project puts under its name. Gives their names.
+/// Nothing that the person has said of an MCP server holds for another one that a project puts under its name. Gives their names.
 fn replace_servers(by_project: &Map<String, Value>, merged: &mut Merged, checker: &mut Checker<'_>) -> Vec<String> {
     let replaced = described::replace(merged, by_project);
     for name in &replaced {
         let message = format!(
-            "The project describes the tool server {name:?} itself, so nothing holds for it here of what you have said of yours: \
+            "The project describes the MCP server {name:?} itself, so nothing holds for it here of what you have said of yours: \
              its address, tokens, trust and tools are the project's."
         );
         checker.warn(message, None);
@@ -813,7 +813,7 @@ impl Config {
         self.provider_variables().chain(servers.flatten().map(String::as_str))
     }
 
-    /// Those that hold the keys of providers; no tool server ever gets them.
+    /// Those that hold the keys of providers; no MCP server ever gets them.
     pub fn provider_variables(&self) -> impl Iterator<Item = &str> {
         self.providers
             .values()
@@ -901,7 +901,7 @@ impl Config {
         self.feature_named(&["multi_agent", "collab"], true)
     }
 
-    /// Whether the workspace is looked at before commands, so that what they change can be taken back.
+    /// Whether the workspace is looked at before commands, so that what they change can be undone.
     pub fn snapshots(&self) -> bool {
         self.feature_named(&["snapshots", "ghost_commit", "undo"], true)
     }

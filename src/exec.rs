@@ -47,7 +47,7 @@ pub use led_to::{ALL, is_data, led_to};
 #[cfg(target_os = "linux")]
 pub(crate) use linux::peer_process;
 pub use notifier::start_and_forget;
-pub use output::{Excerpt, KEPT_OUTPUT, Stream, plain};
+pub use output::{Excerpt, FullOutput, KEPT_OUTPUT, Stream, plain};
 pub(crate) use protected::{LED_TO, Later, PROTECTED, git_folders, way};
 pub use protected::{acts_later, names_that_act, paths_that_act};
 pub use proxy::Traffic;

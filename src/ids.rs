@@ -60,7 +60,7 @@ ids! {
     QuestionsId,
     /// One input that waits for its turn.
     QueuedId,
-    /// One question of a tool server to the person.
+    /// One question of an MCP server to the person.
     ElicitationId,
     /// One thing that a review found.
     FindingId,

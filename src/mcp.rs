@@ -1,4 +1,4 @@
-//! Tool servers: programs and services of the person's choice that bring tools and resources, spoken to by the Model
+//! MCP servers: programs and services of the person's choice that bring tools and resources, spoken to by the Model
 //! Context Protocol. They run with the person's rights, outside the sandbox.
 //!
 //! A [`Server`] is started when it is first wanted and shared by all threads whose configuration says the same of it

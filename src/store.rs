@@ -82,7 +82,7 @@ pub enum StoreError {
     NotArchived { id: String },
     /// The person has it open elsewhere.
     #[error(
-        "The thread in {} is open in another Countersign. Go on with it there, or fork it to have a copy here.",
+        "The thread in {} is open in another Countersign. Resume it there, or fork it to have a copy here.",
         path.display()
     )]
     InUse { path: PathBuf },

@@ -42,12 +42,12 @@ const MOST_LINES: usize = 16;
 /// Who the person is to the provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// How they are logged in.
+    /// How they are signed in.
     pub mode: String,
     pub id: Option<String>,
 }
 
-/// The account that is logged in, if any; cheap to clone, and the clones know the same.
+/// The account that is signed in, if any; cheap to clone, and the clones know the same.
 #[derive(Clone, Debug, Default)]
 pub struct Accounts(Arc<RwLock<Option<Account>>>);
 
@@ -56,7 +56,7 @@ impl Accounts {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Another account is logged in, or none.
+    /// Another account is signed in, or none.
     pub fn set(&self, account: Option<Account>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = account;
     }
@@ -95,7 +95,7 @@ impl Telemetry {
         }))
     }
 
-    /// Who is logged in, for whoever knows.
+    /// Who is signed in, for whoever knows.
     pub fn accounts(&self) -> &Accounts {
         &self.0.accounts
     }

@@ -250,7 +250,7 @@ The overlay moves along with the text, the diagnostic's positions do not."
   (countersign--execute "countersign.listThreads"))
 
 (defun countersign-compact ()
-  "Sum the conversation up to make room in the model's context window."
+  "Compact the conversation to make room in the model's context window."
   (interactive)
   (countersign--execute "countersign.compactThread"))
 

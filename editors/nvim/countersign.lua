@@ -123,7 +123,7 @@ end, { desc = "Show what the agent's last turn changed" })
 
 vim.api.nvim_create_user_command('CountersignCompact', function()
   execute('countersign.compactThread')
-end, { desc = 'Sum the conversation up to make room in the context window' })
+end, { desc = 'Compact the conversation to make room in the context window' })
 
 vim.api.nvim_create_user_command('CountersignReview', function()
   execute('countersign.reviewChanges')

@@ -175,7 +175,7 @@ async fn come_back(State(door): State<Arc<Door>>, headers: HeaderMap, uri: Uri) 
     match answered.await {
         Ok(Ok(())) => page(
             StatusCode::OK,
-            "You are logged in",
+            "You are signed in",
             "Countersign has what it needs. Close this page and go back to your editor.",
         ),
         Ok(Err(why)) => page(StatusCode::BAD_REQUEST, "The login did not succeed", &why),

@@ -1,4 +1,4 @@
-//! What a token says of itself. Nothing is verified: it comes from the authorisation server over a connection of ours, and
+//! What a token says of itself. Nothing is verified: it comes from the authorization server over a connection of ours, and
 //! serves for showing and for knowing when to renew it.
 
 use base64::Engine as _;

@@ -12,18 +12,18 @@ pub enum AccountError {
     )]
     BadKey,
     #[error(
-        "A key cannot be logged in with: `forced_login_method` in config.toml asks for a login to an account. Log in with the \
+        "A key cannot be signed in with: `forced_login_method` in config.toml asks for a login to an account. Sign in with the \
          browser or with a code."
     )]
     ForcedAccount,
     #[error(
-        "An account cannot be logged in to: `forced_login_method` in config.toml asks for a key. Log in with a key: \
+        "An account cannot be signed in to: `forced_login_method` in config.toml asks for a key. Sign in with a key: \
          `countersign login --with-api-key` in a terminal."
     )]
     ForcedKey,
     #[error(
-        "There is no authorisation server to log in to: `{missing}` is not set in [login] of config.toml. Set `issuer` and \
-         `client_id` to what the operator of your accounts tells, or log in with a key: `countersign login --with-api-key` in a \
+        "There is no authorization server to sign in to: `{missing}` is not set in [login] of config.toml. Set `issuer` and \
+         `client_id` to what the operator of your accounts tells, or sign in with a key: `countersign login --with-api-key` in a \
          terminal."
     )]
     NotConfigured { missing: &'static str },
@@ -35,12 +35,12 @@ pub enum AccountError {
     },
     #[error(
         "The browser's answer cannot be received: port {port} of this machine cannot be opened: {reason}. End what uses it, \
-         or name another port in `callback_url` in [login] of config.toml, or log in with a code."
+         or name another port in `callback_url` in [login] of config.toml, or sign in with a code."
     )]
     NoPort { port: u16, reason: String },
     #[error("There is no chance to be had from the system, and without it no login is safe. Try again.")]
     NoChance,
-    #[error("The authorisation server {0}. Start the login again.")]
+    #[error("The authorization server {0}. Start the login again.")]
     Server(ServerError),
     #[error("The login was given up: {0} Start it again if you still want it.")]
     GivenUp(String),
@@ -49,7 +49,7 @@ pub enum AccountError {
     #[error("The login was refused{}. Start it again, and allow it on the page.", .0.as_deref().map(|why| format!(": {why}")).unwrap_or_default())]
     Refused(Option<String>),
     #[error(
-        "The login is of {} and `forced_chatgpt_workspace_id` in config.toml allows other workspaces only. Log in to one of those.",
+        "The login is of {} and `forced_chatgpt_workspace_id` in config.toml allows other workspaces only. Sign in to one of those.",
         .0.as_deref().map_or_else(|| "no workspace that it names,".to_owned(), |id| format!("the workspace {id},"))
     )]
     OtherWorkspace(Option<String>),
@@ -60,11 +60,11 @@ pub enum AccountError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(
-        "Nobody is logged in, so there is no allowance to ask for. Log in to an account first: `countersign login` in a terminal."
+        "Not signed in, so there is no allowance to ask for. Sign in to an account first: `countersign login` in a terminal."
     )]
     NotLoggedIn,
     #[error(
-        "A key is used, and only accounts have an allowance that can be asked for. Log in to an account: `countersign login` in a \
+        "A key is used, and only accounts have an allowance that can be asked for. Sign in to an account: `countersign login` in a \
          terminal."
     )]
     NoAccount,

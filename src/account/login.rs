@@ -1,4 +1,4 @@
-//! Logging in to an account: one login at a time, in a browser here or by a code in a browser anywhere.
+//! Signing in to an account: one login at a time, in a browser here or by a code in a browser anywhere.
 //!
 //! A login runs in a task of its own. Whoever takes it out of its place tells how it ended: the task when it has come to
 //! its end, or whoever gives it up before. So it ends once, and one that was given up changes nothing any more.
@@ -61,7 +61,7 @@ pub struct ByCode {
     pub filled_page: Option<String>,
 }
 
-/// Tokens that the authorisation server has just given. Dropped before they are kept, they are given back: they would hold
+/// Tokens that the authorization server has just given. Dropped before they are kept, they are given back: they would hold
 /// for long, and nobody would know of them.
 struct Fresh {
     account: Account,
@@ -133,7 +133,7 @@ impl Account {
         Ok(begun)
     }
 
-    /// Begins a login by a code, which the authorisation server is asked for. It gives up the one before.
+    /// Begins a login by a code, which the authorization server is asked for. It gives up the one before.
     pub async fn login_by_code(&self, terms: Terms<'_>, announce: &Announce) -> Result<ByCode, AccountError> {
         let login = terms.login;
         let endpoints = allowed(login)?;
@@ -231,7 +231,7 @@ fn end(running: Running, why: &str, announce: &Announce) {
     let _alone = running.told.send(Err(error));
 }
 
-/// The authorisation server, if accounts may be logged in to.
+/// The authorization server, if accounts may be signed in to.
 fn allowed(login: &Login) -> Result<Endpoints<'_>, AccountError> {
     match login.forced {
         Some(ForcedMethod::ApiKey) => Err(AccountError::ForcedKey),
@@ -314,7 +314,7 @@ impl Task {
                 // A web page in its place is no trouble that passes.
                 Err(error @ ServerError::Unreadable(_)) => return Err(AccountError::Server(error)),
                 Err(error) if error.is_passing() => {
-                    tracing::info!(%error, "the authorisation server is asked again");
+                    tracing::info!(%error, "the authorization server is asked again");
                 }
                 Err(error) => return Err(AccountError::Server(error)),
             }

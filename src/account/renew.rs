@@ -135,7 +135,7 @@ impl Account {
         match self.stored(login) {
             Some(Stored::Tokens(tokens)) => Ok(*tokens),
             _ => Err(match self.trouble(login) {
-                None => over("nobody is logged in to an account any more"),
+                None => over("nobody is signed in to an account any more"),
                 Some(trouble) => (&trouble).into(),
             }),
         }
@@ -172,7 +172,7 @@ impl Account {
         tokio::time::timeout(WAIT, renewal).await.unwrap_or_else(|_| {
             Err(LoginTrouble {
                 reason: format!(
-                    "the authorisation server has given no answer within {} s",
+                    "the authorization server has given no answer within {} s",
                     WAIT.as_secs()
                 ),
                 passing: true,
@@ -262,7 +262,7 @@ impl Account {
                 let trouble = LoginTrouble {
                     passing: !error.ends_the_login(),
                     is_kept: false,
-                    reason: format!("the authorisation server {error}"),
+                    reason: format!("the authorization server {error}"),
                 };
                 if !trouble.passing {
                     // It need not be asked again.
@@ -273,7 +273,7 @@ impl Account {
         }
     }
 
-    /// Keeps renewed tokens, unless the person has logged out, or logged in anew, meanwhile. That the file cannot be read or
+    /// Keeps renewed tokens, unless the person has signed out, or signed in anew, meanwhile. That the file cannot be read or
     /// written is neither: then they are kept in memory, and written as soon as that can be done.
     async fn keep(&self, login: &Login, before: File, new: Tokens, alone: bool) -> Result<(), LoginTrouble> {
         let _alone = self.0.changing.lock().await;
@@ -283,7 +283,7 @@ impl Account {
         let trouble = match store.standing(login.store) {
             Standing::Gone => {
                 self.give_back(login, new);
-                return Err(over("somebody logged out meanwhile"));
+                return Err(over("somebody signed out meanwhile"));
             }
             Standing::Holds(file) if !file.is_of(&old) => {
                 // Where another program may have renewed the same login beside us, taking ours back could end that one too.
@@ -306,7 +306,7 @@ impl Account {
         Ok(())
     }
 
-    /// Tells the authorisation server that these tokens are not wanted.
+    /// Tells the authorization server that these tokens are not wanted.
     pub(super) fn give_back(&self, login: &Login, tokens: Tokens) {
         let login = login.clone();
         self.0
@@ -345,7 +345,7 @@ impl Account {
             _ => false,
         };
         if !counts {
-            // Somebody has logged out or in: it is theirs to say what counts.
+            // Somebody has signed out or in: it is theirs to say what counts.
             if let Some(tokens) = store.let_go().and_then(|file| file.tokens) {
                 self.give_back(login, tokens);
             }

@@ -1,4 +1,4 @@
-//! The authorisation server: what is asked of it (OAuth 2.0, RFC 6749, 7009, 7636 and 8628) and how its answers are read.
+//! The authorization server: what is asked of it (OAuth 2.0, RFC 6749, 7009, 7636 and 8628) and how its answers are read.
 
 use super::AccountError;
 use super::claims::Claims;
@@ -204,12 +204,12 @@ pub(super) async fn revoke(login: &Login, tokens: &Tokens) {
         ("client_id", client_id),
     ];
     match web::post_form(&login.network, url, &fields).await {
-        Ok(answer) if answer.status < 300 => tracing::info!("the authorisation server has ended the login"),
+        Ok(answer) if answer.status < 300 => tracing::info!("the authorization server has ended the login"),
         Ok(answer) => tracing::info!(
             status = answer.status,
-            "the authorisation server does not end the login"
+            "the authorization server does not end the login"
         ),
-        Err(error) => tracing::info!(%error, "the authorisation server was not told of the logout"),
+        Err(error) => tracing::info!(%error, "the authorization server was not told of the logout"),
     }
 }
 

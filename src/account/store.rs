@@ -1,4 +1,4 @@
-//! Where what is logged in with is kept: `auth.json` in the private folder of the home folder, for nobody but the person,
+//! Where what is signed in with is kept: `auth.json` in the private folder of the home folder, for nobody but the person,
 //! changed as a whole or not at all; the system's keyring; or memory.
 //!
 //! The folder is closed for commands, and not only the file: a command that runs while the file is replaced would see the new
@@ -34,11 +34,11 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// Why it cannot be kept, read or forgotten. Its words hold nothing of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    #[error("{path} cannot be read: {reason}. Mend its permissions, or log in again.", path = .path.display())]
+    #[error("{path} cannot be read: {reason}. Mend its permissions, or sign in again.", path = .path.display())]
     Read { path: PathBuf, reason: String },
-    #[error("{path} is not understood: {reason}. Remove it and log in again.", path = .path.display())]
+    #[error("{path} is not understood: {reason}. Remove it and sign in again.", path = .path.display())]
     Broken { path: PathBuf, reason: String },
-    #[error("The key in auth.json holds what no key does. Log in again.")]
+    #[error("The key in auth.json holds what no key does. Sign in again.")]
     BadKey,
     #[error("{path} cannot be written: {reason}. Mend the permissions of its folder, or make room there.", path = .path.display())]
     Write { path: PathBuf, reason: String },
@@ -57,7 +57,7 @@ pub(super) struct Store {
     keyring: Mirror,
     /// What is kept in memory only: all of it where that is configured, and what could not be written.
     memory: Arc<Mutex<Memory>>,
-    /// What is still under way for somebody who has logged out.
+    /// What is still under way for somebody who has signed out.
     tasks: TaskTracker,
 }
 
@@ -251,7 +251,7 @@ impl Store {
         Some((unwritten.file.clone(), unwritten.store))
     }
 
-    /// What was held in that way counts no more: somebody has logged out, or logged in anew.
+    /// What was held in that way counts no more: somebody has signed out, or signed in anew.
     pub(super) fn let_go(&self) -> Option<File> {
         self.memory().unwritten.take().map(|unwritten| unwritten.file)
     }

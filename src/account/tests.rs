@@ -116,7 +116,7 @@ async fn a_key_and_a_logout_end_the_login_that_runs() {
         .account
         .login_with_key(scene.terms.terms(), " sk-1\n", &scene.announce)
         .await;
-    with_key.expect("logged in");
+    with_key.expect("signed in");
     let told = scene.told();
     assert_eq!(told.len(), 3, "{told:?}");
     assert!(failed(&told[0], &first.id, "with a key"));
@@ -130,10 +130,10 @@ async fn a_key_and_a_logout_end_the_login_that_runs() {
         .account
         .logout(scene.terms.terms(), &scene.announce)
         .await
-        .expect("logged out");
+        .expect("signed out");
     let told = scene.told();
     assert!(
-        told.len() == 2 && failed(&told[0], &second.id, "logged out"),
+        told.len() == 2 && failed(&told[0], &second.id, "signed out"),
         "{told:?}"
     );
     assert!(scene.account.method(scene.terms.terms()).is_none());

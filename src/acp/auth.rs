@@ -53,7 +53,7 @@ pub(super) async fn offered(server: &Server) -> Offered {
             can_log_out: terms.provider.requires_openai_auth,
         },
         Err(failure) => {
-            tracing::warn!(failure.message, "no way to log in can be offered");
+            tracing::warn!(failure.message, "no way to sign in can be offered");
             Offered {
                 methods: Vec::new(),
                 can_log_out: false,
@@ -70,7 +70,7 @@ fn methods(server: &Server, terms: &OwnTerms) -> Vec<Value> {
     };
     let mut methods = Vec::new();
     if provider.requires_openai_auth && terms.login.forced != Some(ForcedMethod::ApiKey) {
-        let title = format!("Log in to {name}");
+        let title = format!("Sign in to {name}");
         methods.push(if client.asks.pages {
             json!({"id": IN_BROWSER, "name": title, "description": "A page opens in your browser, on this machine."})
         } else if client.logs_in_by_terminal {
@@ -165,7 +165,7 @@ async fn in_browser(server: &Server, terms: &OwnTerms, id: &Value) -> Result<(),
     });
     let question = json!({
         "mode": "url", "requestId": id, "elicitationId": begun.id, "url": begun.url,
-        "message": "Log in on this page, which opens in your browser on this machine.",
+        "message": "Sign in on this page, which opens in your browser on this machine.",
     });
     let ending = begun.ending.wait();
     tokio::pin!(ending);
@@ -175,7 +175,7 @@ async fn in_browser(server: &Server, terms: &OwnTerms, id: &Value) -> Result<(),
     };
     if answer["action"] != "accept" {
         return Err(failed(
-            "The page was not opened, so nobody logged in. Choose a way to log in again.".to_owned(),
+            "The page was not opened, so nobody signed in. Choose a way to sign in again.".to_owned(),
         ));
     }
     let ended = ending.await;
@@ -186,7 +186,7 @@ async fn in_browser(server: &Server, terms: &OwnTerms, id: &Value) -> Result<(),
     ended.map_err(failed)
 }
 
-/// Forgets what was logged in with.
+/// Forgets what was signed in with.
 pub(super) async fn logout(server: &Server) -> Result<Value, Failure> {
     let terms = terms(server, None).await?;
     let account = server.agent.desk().account.clone();
@@ -197,7 +197,7 @@ pub(super) async fn logout(server: &Server) -> Result<Value, Failure> {
         Ok(Err(error)) => Err(Failure::new(super::error::INTERNAL, error.to_string())),
         Err(error) => Err(Failure::new(
             super::error::INTERNAL,
-            format!("Logging out broke off: {error}."),
+            format!("Signing out broke off: {error}."),
         )),
     }
 }

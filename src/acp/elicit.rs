@@ -33,14 +33,14 @@ impl Asks {
     }
 }
 
-/// What a tool server asks. A client that cannot show it is told in words, and the server that nobody answers.
+/// What an MCP server asks. A client that cannot show it is told in words, and the server that nobody answers.
 pub(super) async fn server(peer: Peer, session: ThreadId, asks: Asks, desk: Arc<Desk>, question: McpElicitation) {
     let server = shown::exact(&question.server);
     let response = match params(&session, asks, &server, &question) {
         Some(params) => response(&ask(&peer, params).await),
         None => {
             let words = format!(
-                "\n\nThe tool server {server} wants an answer that this editor cannot ask for, so the server was told that there is no answer. It asked:\n{}\n\n",
+                "\n\nThe MCP server {server} wants an answer that this editor cannot ask for, so the server was told that there is no answer. It asked:\n{}\n\n",
                 quoted(&question.message)
             );
             let update = super::update::chunk("agent_thought_chunk", &ItemId::fresh(), &words);
@@ -56,7 +56,7 @@ pub(super) async fn server(peer: Peer, session: ThreadId, asks: Asks, desk: Arc<
 fn params(session: &ThreadId, asks: Asks, server: &str, question: &McpElicitation) -> Option<Value> {
     let notes: String = question.notes.iter().map(|note| format!("\nNote: {note}")).collect();
     let message = format!(
-        "The tool server {server} asks, and not Countersign:\n{}{notes}",
+        "The MCP server {server} asks, and not Countersign:\n{}{notes}",
         quoted(&question.message)
     );
     let mut params = json!({"sessionId": session, "toolCallId": question.item_id, "message": message});
@@ -155,7 +155,7 @@ fn properties(questions: &[UserQuestion]) -> Value {
         let field = json!({"type": "string", "title": header, "description": text, "oneOf": choices});
         properties.insert(format!("choice{at}"), field);
         if takes_words {
-            let field = json!({"type": "string", "title": format!("{header} (in words)")});
+            let field = json!({"type": "string", "title": format!("{header} (other)")});
             properties.insert(format!("words{at}"), field);
         }
     }
@@ -276,11 +276,11 @@ mod tests {
         let form = |properties: Value| McpWish::Form {
             requested_schema: json!({"type": "object", "properties": properties}),
         };
-        let shown = asked(page("https://x.example/"), "Log in").expect("a page");
+        let shown = asked(page("https://x.example/"), "Sign in").expect("a page");
         assert_eq!(shown["url"], "https://x.example/");
         assert_eq!(
             shown["message"],
-            "The tool server s asks, and not Countersign:\n> Log in"
+            "The MCP server s asks, and not Countersign:\n> Sign in"
         );
         assert!(asked(page("http://127.0.0.1:7/"), "?").is_some());
         assert!(asked(form(json!({"name": {"type": "string", "enum": ["a", "b"]}})), "?").is_some());

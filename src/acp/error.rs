@@ -9,7 +9,7 @@ pub(super) const INVALID_REQUEST: i64 = -32600;
 pub(super) const NO_METHOD: i64 = -32601;
 pub(super) const INVALID_PARAMS: i64 = -32602;
 pub(super) const INTERNAL: i64 = -32603;
-/// The protocol's own: the person has to log in, or set a key.
+/// The protocol's own: the person has to sign in, or set a key.
 pub(super) const AUTH_REQUIRED: i64 = -32000;
 /// The client has taken its request back.
 pub(super) const CANCELLED: i64 = -32800;

@@ -48,14 +48,14 @@ fn option(id: &str, name: &str, kind: &str) -> Value {
     json!({"optionId": id, "name": name, "kind": kind})
 }
 
-/// Whether a tool server may be started.
+/// Whether an MCP server may be started.
 pub(super) enum Start {
     No,
     Once,
     Always,
 }
 
-/// Asks whether a tool server that the client named may be started, and shows all that it is. With its name and description
+/// Asks whether an MCP server that the client named may be started, and shows all that it is. With its name and description
 /// comes whether it takes the place of another one of that name.
 pub(super) async fn tool_server(
     peer: &Peer,
@@ -150,13 +150,11 @@ fn options(approval: &Approval) -> Vec<Value> {
     };
     let options = approval.available_decisions().iter().filter_map(|decision| {
         Some(match decision {
-            ApprovalDecision::Accept => option("accept", "Allow once", "allow_once"),
-            ApprovalDecision::AcceptForSession => option(
-                "acceptForSession",
-                &with("Allow in this session", scope),
-                "allow_always",
-            ),
-            ApprovalDecision::AcceptAlways => option("acceptAlways", &with("Allow always", rule), "allow_always"),
+            ApprovalDecision::Accept => option("accept", "Allow Once", "allow_once"),
+            ApprovalDecision::AcceptForSession => {
+                option("acceptForSession", &with("Allow for Session", scope), "allow_always")
+            }
+            ApprovalDecision::AcceptAlways => option("acceptAlways", &with("Always Allow", rule), "allow_always"),
             ApprovalDecision::Decline => option("decline", "Deny", "reject_once"),
             // Clients have a button of their own for that.
             ApprovalDecision::Cancel => return None,

@@ -115,7 +115,7 @@ pub async fn run(
 /// What the client has said of itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Client {
-    /// It lets the person log in in a terminal.
+    /// It lets the person sign in in a terminal.
     pub(super) logs_in_by_terminal: bool,
     pub(super) asks: elicit::Asks,
     /// It shows notices as such.
@@ -142,7 +142,7 @@ pub(super) struct Server {
     pub(super) agent: Agent,
     pub(super) files: Files,
     sessions: Mutex<BTreeMap<ThreadId, Arc<Session>>>,
-    /// Tool servers that the client named for a session, until the person has been asked about them.
+    /// MCP servers that the client named for a session, until the person has been asked about them.
     pub(super) offered: Mutex<BTreeMap<ThreadId, Offered>>,
     pub(super) lanes: Lanes,
     flight: Flight,
@@ -377,5 +377,5 @@ pub(super) fn named(params: &Value) -> Result<ThreadId, Failure> {
 }
 
 pub(super) fn cancelled() -> Failure {
-    Failure::new(CANCELLED, "The request was taken back by the client.")
+    Failure::new(CANCELLED, "The request was cancelled by the client.")
 }

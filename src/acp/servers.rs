@@ -1,4 +1,4 @@
-//! The tool servers that a client names for a session: each is a program that would run with the person's rights, or an
+//! The MCP servers that a client names for a session: each is a program that would run with the person's rights, or an
 //! address, and a project may have put it into the editor's settings. So none counts before the person has seen it whole and
 //! allowed it, which is asked when they send their first message.
 

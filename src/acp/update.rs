@@ -58,6 +58,7 @@ pub(super) fn call(item: &ThreadItem) -> Option<Value> {
             aggregated_output,
             exit_code,
             reason,
+            full_output,
             ..
         } => {
             let mut content: Vec<Value> = aggregated_output
@@ -66,6 +67,8 @@ pub(super) fn call(item: &ThreadItem) -> Option<Value> {
                 .map(|text| code(text))
                 .collect();
             content.extend(reason.as_deref().map(text));
+            let full = full_output.as_deref().map(shown::path);
+            content.extend(full.map(|path| text(&format!("Full output: {path}"))));
             let mut call = json!({
                 "title": format!("`{}`", first_line(command)),
                 "kind": command_kind(actions),

@@ -43,7 +43,7 @@ pub(super) async fn call(
         }
         answer = asked => answer,
         () = passed(limit) => Err(format!(
-            "it gave no answer within {} seconds and the call was taken back",
+            "it gave no answer within {} seconds and the call was cancelled",
             limit.unwrap_or_default().as_secs()
         )),
     };

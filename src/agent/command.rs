@@ -11,7 +11,7 @@ pub use beside::Beside;
 use super::aside::aside;
 use super::terminals::{self, Begun, Came};
 use super::turn::Turn;
-use super::{line, review, undo};
+use super::{line, outputs, review, undo};
 use crate::exec::{self, CommandRequest, Confinement, ExecError, Finished, command, decide};
 use crate::ids::ItemId;
 use crate::patch::recognise::{BARE_PATCH_ADVICE, Recognised, recognise};
@@ -251,6 +251,7 @@ impl<'a> Run<'a> {
             timeout: Some(self.timeout),
             input: exec::Input::Nothing,
             wrote: wrote.clone(),
+            full: outputs::of(&turn.desk.home, &turn.conversation.id, id, show::SHOWN_OUTPUT),
         };
         let can_change = confined != Confined::Outside && writes != Confined::ReadOnly;
         let _running = can_change.then(|| turn.desk.beside.enter(&self.argv));

@@ -397,7 +397,7 @@ pub(super) async fn run(turn: Arc<Turn>) -> Ended {
             tokens_before: None,
             tokens_after: None,
             summary: None,
-            message: Some("There is nothing to sum up yet.".to_owned()),
+            message: Some("There is nothing to compact yet.".to_owned()),
         });
         return Ended::Completed;
     }

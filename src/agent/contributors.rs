@@ -136,12 +136,12 @@ impl Contributor for Terminals {
     }
 }
 
-/// Tool servers begin with the thread; those that no other thread has end with it.
+/// MCP servers begin with the thread; those that no other thread has end with it.
 struct Servers;
 
 impl Contributor for Servers {
     fn name(&self) -> &'static str {
-        "tool servers"
+        "MCP servers"
     }
 
     fn started(&self, beginning: &Beginning<'_>) {

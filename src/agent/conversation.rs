@@ -34,7 +34,7 @@ pub struct Conversation {
     pub looks: TaskTracker,
     /// Absent for a thread that leaves nothing on disk.
     pub recorder: Option<Recorder>,
-    /// The tool servers of the thread.
+    /// The MCP servers of the thread.
     pub servers: ThreadServers,
     /// Speech beside what is written.
     pub voice: Voice,

@@ -46,9 +46,9 @@ pub struct Desk {
     /// Commands that run in a sandbox now.
     pub beside: Beside,
     pub tools: Registry,
-    /// The tool servers of all threads.
+    /// The MCP servers of all threads.
     pub servers: Shelf,
-    /// What tool servers want to know of the person.
+    /// What MCP servers want to know of the person.
     pub elicitations: Elicitations,
     /// How the person is known to providers.
     pub account: Account,

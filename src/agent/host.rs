@@ -156,7 +156,7 @@ impl Host for Arc<Turn> {
         Box::pin(async move {
             if self.is_apart() && !server.settings.trust_annotations {
                 return Err(ToolError::Answer(
-                    "Nothing was read: a review only reads what a tool server has listed.".to_owned(),
+                    "Nothing was read: a review only reads what an MCP server has listed.".to_owned(),
                 ));
             }
             servers::may_read(self, item_id, server, uri).await

@@ -64,6 +64,7 @@ impl OneOff {
                     .clone()
                     .map_or(Input::Nothing, |text| Input::Bytes(text.into_bytes())),
                 wrote: exec::Wrote::default(),
+                full: exec::FullOutput::default(),
             },
         })
     }

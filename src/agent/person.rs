@@ -5,8 +5,8 @@
 
 use super::AgentError;
 use super::pending::Beside;
-use super::prompt;
 use super::turn::Turn;
+use super::{outputs, prompt};
 use crate::exec::{self, CommandRequest, Excerpt, ExecError, Finished, Input};
 use crate::ids::ItemId;
 use crate::model::item::ResponseItem;
@@ -80,6 +80,7 @@ impl OwnCommand {
             confined: confined(turn),
             status,
             aggregated_output: None,
+            full_output: None,
             exit_code: None,
             duration_ms: None,
             reason: None,
@@ -138,6 +139,7 @@ async fn run(turn: &Arc<Turn>, command: &OwnCommand) {
         timeout: Some(command.timeout),
         input: Input::Nothing,
         wrote: exec::Wrote::default(),
+        full: outputs::of(&turn.desk.home, &turn.conversation.id, &command.item_id, SHOWN_OUTPUT),
     };
     let doing = turn.desk.persons.begin(turn).await;
     let mut live = Live::default();
@@ -181,6 +183,7 @@ fn done(command: &OwnCommand, mut item: ThreadItem, result: Result<Finished, Exe
     let ThreadItem::CommandExecution {
         status,
         aggregated_output,
+        full_output,
         exit_code,
         duration_ms,
         reason,
@@ -200,6 +203,7 @@ fn done(command: &OwnCommand, mut item: ThreadItem, result: Result<Finished, Exe
                 } => ItemStatus::Completed,
                 _ => ItemStatus::Failed,
             };
+            full_output.clone_from(&finished.full);
             *aggregated_output = Some(finished.aggregated.cut(SHOWN_OUTPUT).to_string());
             *exit_code = Some(finished.exit_code);
             *duration_ms = Some(u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX));

@@ -1,4 +1,4 @@
-//! The tool servers of a thread: begun with it, told of, taken up by its turns, let go with it.
+//! The MCP servers of a thread: begun with it, told of, taken up by its turns, let go with it.
 //!
 //! A refresh only says which servers are wanted from now on; the next turn takes them up. A turn that runs keeps its own.
 
@@ -112,7 +112,7 @@ pub(super) fn begin(desk: &Desk, conversation: &Arc<Conversation>, config: &Conf
 pub fn want(conversation: &Conversation, config: &Config, cwd: &Path) {
     if let Some(problem) = &config.mcp_problem {
         let message = format!(
-            "The conversation goes on without the tool servers of this configuration. {} Mend it, then have the servers read \
+            "The conversation goes on without the MCP servers of this configuration. {} Mend it, then have the servers read \
              again or start a new conversation.",
             in_words(problem)
         );
@@ -259,7 +259,7 @@ impl Turn {
                 .map(|(server, count)| format!("{count} of {}", shown_name(server)))
                 .collect();
             self.warn(format!(
-                "The tool servers bring more tools than a request can carry; {all} of them are not offered to the model ({}). Say \
+                "The MCP servers bring more tools than a request can carry; {all} of them are not offered to the model ({}). Say \
                  in config.toml which ones you need (enabled_tools), or switch servers off (enabled = false).",
                 of_each.join(", ")
             ));

@@ -8,7 +8,7 @@ use super::history::History;
 use super::restore::{resting, stream_of};
 use super::stream::Stream;
 use super::thread::ThreadHandle;
-use super::{Agent, AgentError, Opened, context, mode, prompt, scratch, settings};
+use super::{Agent, AgentError, Opened, context, mode, outputs, prompt, scratch, settings};
 use crate::config::Loaded;
 use crate::ids::{ThreadId, TurnId};
 use crate::protocol::event::{EventKind, ThreadArchived, ThreadDeleted, ThreadNameUpdated, ThreadUnarchived};
@@ -476,6 +476,7 @@ impl Agent {
             }
             desk.proposals.forget_thread(&thread);
             scratch::remove(&desk.home, thread.as_str());
+            outputs::remove(&desk.home, &thread);
             let records = desk.snapshots.records();
             turns.iter().for_each(|turn| records.forget(&thread, &turn.id));
             Ok::<_, StoreError>(())

@@ -57,7 +57,7 @@ pub struct Turn {
     pub profile: Profile,
     /// Folders of the workspace at the start of the turn: the editor's, the thread's own, the profile's.
     pub roots: Vec<PathBuf>,
-    /// The tool servers of the turn.
+    /// The MCP servers of the turn.
     pub servers: Arc<[Arc<Server>]>,
     /// Which model answers; set once, before the first request.
     pub provider: OnceLock<Provider>,

@@ -8,7 +8,7 @@ use crate::protocol::settings::Mode;
 /// A command of the document: name, what stands behind it, what it does.
 pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("new", "", "Begin a new conversation in this document"),
-    ("compact", "", "Sum the conversation up to make room"),
+    ("compact", "", "Compact the conversation to make room"),
     (
         "review",
         "[branch NAME | commit SHA | words]",
@@ -17,14 +17,14 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("model", "NAME", "Use another model from now on"),
     ("mode", "agent | plan | ask", "Change how far the agent may go"),
     ("stop", "", "Stop the running turn"),
-    ("undo", "", "Take back what the last turn changed"),
+    ("undo", "", "Undo what the last turn changed"),
     ("diff", "", "Show what the last turn changed"),
     (
         "rollback",
         "[NUMBER]",
         "Drop the last turn from the conversation, or so many; files stay as they are",
     ),
-    ("fork", "", "Go on with a copy of the conversation in another document"),
+    ("fork", "", "Fork the conversation into another document"),
     ("rename", "NAME", "Give the conversation a name"),
     (
         "list",

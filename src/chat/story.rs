@@ -282,7 +282,7 @@ impl Story {
                 new.push_str(&escaper.finish());
                 self.all.push_str(&new);
                 if *partial {
-                    self.block("*The answer was cut short here.*\n");
+                    self.block("*The answer was interrupted here.*\n");
                 }
             }
             (

@@ -256,6 +256,7 @@ fn command(id: &str, output: Option<&str>) -> ThreadItem {
             ItemStatus::InProgress
         },
         aggregated_output: output.map(str::to_owned),
+        full_output: None,
         exit_code: output.map(|_| 0),
         duration_ms: output.map(|_| 1234),
         reason: None,

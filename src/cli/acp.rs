@@ -16,7 +16,7 @@ pub struct Args {
     /// Also write the log to standard error.
     #[arg(long)]
     log_stderr: bool,
-    /// Log in instead, in this terminal, and end; editors start this for their person.
+    /// Sign in instead, in this terminal, and end; editors start this for their person.
     #[arg(long)]
     login: bool,
     /// Set a configuration key above the files, as TOML has its value; may be repeated.

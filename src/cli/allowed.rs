@@ -170,7 +170,7 @@ pub(super) fn sentences(home: &Path, folder: &Path) -> Vec<String> {
     let all = entries(home, Some(folder));
     let sentence = |entry: &Entry| {
         format!(
-            "{}. To take it back: countersign config forget {}",
+            "{}. To forget it: countersign config forget {}",
             entry.sentence(),
             entry.id()
         )
@@ -225,7 +225,7 @@ pub(super) fn forget(wish: &Forget, home: &Path) -> Result<(String, bool), Strin
     };
     for entry in all.iter().filter(is_meant) {
         entry.take_back(home)?;
-        text.push_str(&format!("Taken back: {}\n", entry.sentence()));
+        text.push_str(&format!("Forgotten: {}\n", entry.sentence()));
     }
     match text.is_empty() {
         true => text.push_str("There is nothing to forget.\n"),

@@ -24,7 +24,7 @@ enum Wish {
     Show(Show),
     /// List what you have allowed for a folder: settings of an editor, trust, rules and permissions.
     Allowed(allowed::Args),
-    /// Take back what you have allowed; you are asked again when it comes up.
+    /// Forget what you have allowed; you are asked again when it comes up.
     Forget(allowed::Forget),
     /// Print the JSON Schema of config.toml.
     Schema,
@@ -198,7 +198,7 @@ fn imported(wish: &Import) -> Result<(String, bool), String> {
         import::plan(&from, &sources.home, person.as_deref(), login.as_deref()).map_err(|error| error.to_string())?;
     say(&plan.in_words());
     if plan.is_empty() {
-        return Ok(("There is nothing to bring along.\n".to_owned(), true));
+        return Ok(("There is nothing to import.\n".to_owned(), true));
     }
     if !wish.yes {
         if !io::stdin().is_terminal() {
@@ -212,5 +212,5 @@ fn imported(wish: &Import) -> Result<(String, bool), String> {
         }
     }
     plan.carry_out().map_err(|error| error.to_string())?;
-    Ok(("It is written.\n".to_owned(), true))
+    Ok((format!("Written to {}.\n", sources.home.display()), true))
 }

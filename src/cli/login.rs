@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// Longer than any key.
 const MOST_INPUT: u64 = 64 << 10;
-/// How long the authorisation server may take to be told of a logout.
+/// How long the authorization server may take to be told of a logout.
 const TELLING: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Default, clap::Args)]
@@ -24,17 +24,17 @@ const TELLING: Duration = Duration::from_secs(5);
 pub struct Args {
     #[command(subcommand)]
     wish: Option<Wish>,
-    /// Log in by a code that is typed into a browser anywhere; for a machine that has none.
+    /// Sign in by a code that is typed into a browser anywhere; for a machine that has none.
     #[arg(long, conflicts_with = "with_api_key")]
     device: bool,
-    /// Log in with a key, which is read from standard input.
+    /// Sign in with a key, which is read from standard input.
     #[arg(long)]
     with_api_key: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Wish {
-    /// Say how one is logged in. The status is 0 if the configured provider can be used.
+    /// Say how one is signed in. The status is 0 if the configured provider can be used.
     Status,
 }
 
@@ -67,8 +67,8 @@ pub fn logout(_args: LogoutArgs) -> ExitCode {
             .map_err(|error| error.to_string())?;
         let _in_time = tokio::time::timeout(TELLING, account.told()).await;
         let left = match account.known(terms) {
-            None => "You are logged out.".to_owned(),
-            Some(_) => format!("You are logged out. What remains: {}", described(&place).0),
+            None => "You are signed out.".to_owned(),
+            Some(_) => format!("You are signed out. What remains: {}", described(&place).0),
         };
         Ok((left, true))
     })
@@ -183,7 +183,7 @@ fn described(place: &Place) -> (String, bool) {
     )
 }
 
-/// How one is logged in, as a sentence, and whether the provider can be used with that. `kept`: where logins are kept.
+/// How one is signed in, as a sentence, and whether the provider can be used with that. `kept`: where logins are kept.
 pub(super) fn describe(account: &Account, terms: &OwnTerms, kept: &str) -> (String, bool) {
     let OwnTerms { provider, .. } = terms;
     let name = match provider.name.as_str() {
@@ -194,7 +194,7 @@ pub(super) fn describe(account: &Account, terms: &OwnTerms, kept: &str) -> (Stri
         Held::Nothing => (format!("{name} needs no login."), true),
         Held::Missing if provider.requires_openai_auth => {
             let words = match account.trouble(&terms.login) {
-                None => format!("Nobody is logged in to {name}. Log in with `countersign login`."),
+                None => format!("Not signed in to {name}. Sign in with `countersign login`."),
                 Some(trouble) => format!("{name} cannot be used. {trouble}"),
             };
             (words, false)

@@ -1,4 +1,4 @@
-//! `countersign mcp`: the configured tool servers, logging in to one and out of it, and allowing what one runs.
+//! `countersign mcp`: the configured MCP servers, signing in to one and out of it, and allowing what one runs.
 
 use crate::config::login::CredentialStore;
 use crate::config::mcp::{ServerSettings, Transport};
@@ -22,23 +22,23 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Wish {
-    /// Start each configured tool server, and say whether it works and which tools it has.
+    /// Start each configured MCP server, and say whether it works and which tools it has.
     List(Place),
-    /// Log in to a tool server in a browser, or say what else it needs.
+    /// Sign in to an MCP server in a browser, or say what else it needs.
     Login {
         /// Its name in config.toml.
         name: String,
         #[command(flatten)]
         place: Place,
     },
-    /// Allow what a tool server runs as it is now, after it was changed where commands of the agent can write.
+    /// Allow what an MCP server runs as it is now, after it was changed where commands of the agent can write.
     Allow {
         /// Its name in config.toml, in the editor's settings or in the client.
         name: String,
         #[command(flatten)]
         place: Place,
     },
-    /// Forget the login to a tool server.
+    /// Forget the login to an MCP server.
     Logout {
         /// Its name in config.toml.
         name: String,
@@ -61,7 +61,7 @@ pub(super) struct Tried {
     pub(super) outcome: Result<Vec<String>, String>,
 }
 
-/// The status is 0 if all servers work, or if it is known how to log in.
+/// The status is 0 if all servers work, or if it is known how to sign in.
 pub fn run(args: Args) -> ExitCode {
     let env = super::environment();
     let place = match &args.command {
@@ -110,7 +110,7 @@ fn load(env: &BTreeMap<String, String>, cwd: &Path) -> Result<Config, String> {
 fn list(config: &Config, env: &BTreeMap<String, String>, cwd: &Path) -> (String, bool) {
     let tried = try_all(config, env, cwd);
     if tried.is_empty() {
-        return ("No tool servers are configured.\n".to_owned(), true);
+        return ("No MCP servers are configured.\n".to_owned(), true);
     }
     let good = tried.iter().all(|tried| tried.outcome.is_ok());
     let lines = tried.into_iter().map(|Tried { name, outcome }| match outcome {
@@ -182,7 +182,7 @@ fn allow(config: &Config, name: &str, env: &BTreeMap<String, String>, cwd: &Path
     let mut files = match settings.map(|settings| Launch::new(settings, cwd, &config.home, env, &keys)) {
         Some(Launch::None(why)) => {
             return Err(format!(
-                "The tool server {server} cannot be started: {}.",
+                "The MCP server {server} cannot be started: {}.",
                 shown::line(&why)
             ));
         }
@@ -195,12 +195,12 @@ fn allow(config: &Config, name: &str, env: &BTreeMap<String, String>, cwd: &Path
     if files.is_empty() {
         known(config, name)?;
         return Ok(format!(
-            "Commands of the agent can write nothing that the tool server {server} runs.\n"
+            "Commands of the agent can write nothing that the MCP server {server} runs.\n"
         ));
     }
     let files: String = files.iter().map(|file| format!("  {}\n", shown::path(file))).collect();
     Ok(format!(
-        "The tool server {server} may be started with these as they are now:\n{files}"
+        "The MCP server {server} may be started with these as they are now:\n{files}"
     ))
 }
 
@@ -208,8 +208,8 @@ fn known<'a>(config: &'a Config, name: &str) -> Result<&'a ServerSettings, Strin
     config.mcp_servers.get(name).ok_or_else(|| {
         let known: Vec<String> = config.mcp_servers.keys().map(|name| shown_name(name)).collect();
         match known.is_empty() {
-            true => format!("There is no tool server {name:?}; none are configured."),
-            false => format!("There is no tool server {name:?}. There are: {}.", known.join(", ")),
+            true => format!("There is no MCP server {name:?}; none are configured."),
+            false => format!("There is no MCP server {name:?}. There are: {}.", known.join(", ")),
         }
     })
 }
@@ -231,7 +231,7 @@ fn login(config: &Config, name: &str) -> Result<String, String> {
             begun.url
         ));
         begun.finish().await.map_err(|error| error.to_string())?;
-        Ok(format!("You are logged in to the tool server {}.\n", shown_name(name)))
+        Ok(format!("You are signed in to the MCP server {}.\n", shown_name(name)))
     })
 }
 
@@ -244,8 +244,8 @@ fn logout(config: &Config, name: &str) -> Result<String, String> {
         forgotten.map_err(|error| error.to_string())
     })?;
     Ok(match forgotten {
-        true => format!("You are logged out of the tool server {}.\n", shown_name(name)),
-        false => format!("Nobody was logged in to the tool server {}.\n", shown_name(name)),
+        true => format!("You are signed out of the MCP server {}.\n", shown_name(name)),
+        false => format!("Nobody was signed in to the MCP server {}.\n", shown_name(name)),
     })
 }
 
@@ -264,7 +264,7 @@ fn check_store(settings: &ServerSettings) -> Result<(), String> {
     match settings.login.store {
         CredentialStore::File | CredentialStore::Keyring | CredentialStore::Auto => Ok(()),
         CredentialStore::Ephemeral => Err("mcp_oauth_credentials_store = \"ephemeral\" keeps logins in the memory of the program \
-                                           that made them. Log in from your editor (countersign/mcp/login), or set it to \"file\"."
+                                           that made them. Sign in from your editor (countersign/mcp/login), or set it to \"file\"."
             .to_owned()),
     }
 }
@@ -274,17 +274,17 @@ fn otherwise(name: &str, settings: &ServerSettings) -> Option<String> {
     let name = shown_name(name);
     match &settings.transport {
         Transport::Program { .. } => Some(format!(
-            "The tool server {name} is a program and takes no login from here. What it needs to know it gets by `env` or \
+            "The MCP server {name} is a program and takes no login from here. What it needs to know it gets by `env` or \
              `env_vars` in [mcp_servers.{name}].\n"
         )),
         Transport::Http {
             bearer_token_env_var: Some(variable),
             ..
         } => Some(format!(
-            "The tool server {name} gets its token from the variable {variable}. Set it in the environment that starts your editor.\n"
+            "The MCP server {name} gets its token from the variable {variable}. Set it in the environment that starts your editor.\n"
         )),
         Transport::Http { .. } if settings.has_token() => Some(format!(
-            "The tool server {name} gets its token from a header that [mcp_servers.{name}] sets.\n"
+            "The MCP server {name} gets its token from a header that [mcp_servers.{name}] sets.\n"
         )),
         Transport::Http { .. } => None,
     }

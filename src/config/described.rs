@@ -1,4 +1,4 @@
-//! What others than the person describe under a name that the person has given to something of their own: a tool server, a provider of
+//! What others than the person describe under a name that the person has given to something of their own: an MCP server, a provider of
 //! models, a collector, a secret. It takes the whole place: no token, header, key, trust or word on what need not ask goes along to
 //! a program or an address that is not the person's, whatever was shown when it was allowed.
 
@@ -22,7 +22,7 @@ pub(super) fn is_description<'k>(table: &str, mut keys: impl Iterator<Item = &'k
     found.is_some_and(|(_, by)| by.is_empty() || keys.any(|key| by.contains(&key)))
 }
 
-/// Takes away what `merged` has where `values` describe something of their own. Gives the names of the tool servers among it.
+/// Takes away what `merged` has where `values` describe something of their own. Gives the names of the MCP servers among it.
 pub(super) fn replace(merged: &mut Merged, values: &Map<String, Value>) -> Vec<String> {
     let mut servers = Vec::new();
     for &(table, _) in TABLES {
@@ -56,7 +56,7 @@ pub(super) fn replace(merged: &mut Merged, values: &Map<String, Value>) -> Vec<S
     servers
 }
 
-/// Takes out of a project's values the tool servers that the person's own settings describe under the same names. Gives the names.
+/// Takes out of a project's values the MCP servers that the person's own settings describe under the same names. Gives the names.
 pub(super) fn keep(values: &mut Map<String, Value>, persons: &[&Map<String, Value>]) -> Vec<String> {
     let describes = |entry: &Value| {
         let entry = entry.as_object();
@@ -79,7 +79,7 @@ pub(super) fn keep(values: &mut Map<String, Value>, persons: &[&Map<String, Valu
     kept
 }
 
-/// Takes out of the person's values what is said of tool servers that a project has put in the place of theirs, but that one is off.
+/// Takes out of the person's values what is said of MCP servers that a project has put in the place of theirs, but that one is off.
 pub(super) fn leave_out(values: &mut Map<String, Value>, servers: &[String]) {
     let Some(Value::Object(table)) = values.get_mut("mcp_servers") else {
         return;

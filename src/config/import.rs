@@ -31,7 +31,7 @@ pub struct Plan {
 /// Why nothing can be brought along.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    #[error("{} is no folder, so there is nothing to bring along. Say where the other home folder is: --from DIR.", .0.display())]
+    #[error("{} is no folder, so there is nothing to import. Say where the other home folder is: --from DIR.", .0.display())]
     NoFolder(PathBuf),
     #[error("{} is Countersign's own home folder.", .0.display())]
     Own(PathBuf),
@@ -248,7 +248,7 @@ impl Plan {
     }
 }
 
-/// Whether this is the way of a whole that a person has named, such as a provider or a tool server.
+/// Whether this is the way of a whole that a person has named, such as a provider or an MCP server.
 fn is_id(way: &[String]) -> bool {
     way.len() == 2
         && matches!(

@@ -194,7 +194,7 @@ pub(super) const GRANULAR: &[Key] = &[
     anyone(
         "mcp_elicitations",
         Kind::Flag,
-        "Ask what a tool server wants to know; false declines.",
+        "Ask what an MCP server wants to know; false declines.",
     ),
     later("skill_approval", Kind::Flag, "Questions of skills."),
 ];
@@ -208,7 +208,7 @@ const REVIEWERS: &[&str] = &["user", "auto", "auto_review", "guardian_subagent"]
 /// How far searches of the provider's reach.
 const WEB_SEARCHES: &[&str] = &["disabled", "cached", "live", "indexed"];
 
-/// Where what is logged in with is kept.
+/// Where what is signed in with is kept.
 const CREDENTIAL_STORES: &[&str] = &["file", "keyring", "auto", "ephemeral"];
 
 /// The keys of the top level.
@@ -531,7 +531,7 @@ pub(super) const KEYS: &[Key] = &[
     person(
         "mcp_oauth_credentials_store",
         Kind::Choice(CREDENTIAL_STORES),
-        "Where logins to tool servers are kept: `file` .credentials.json, `keyring` the system's keyring, `auto` the keyring where \
+        "Where logins to MCP servers are kept: `file` .credentials.json, `keyring` the system's keyring, `auto` the keyring where \
          there is one, `ephemeral` nowhere.",
     )
     .or("auto")
@@ -539,27 +539,27 @@ pub(super) const KEYS: &[Key] = &[
     person(
         "forced_login_method",
         Kind::Choice(&["chatgpt", "api"]),
-        "The only way to log in: by a key, or by an account.",
+        "The only way to sign in: by a key, or by an account.",
     )
     .or("any"),
     person(
         "forced_chatgpt_workspace_id",
         Kind::Any,
-        "The only workspaces that may be logged in to: an id, or a list.",
+        "The only workspaces that may be signed in to: an id, or a list.",
     )
     .or("any"),
     person("chatgpt_base_url", Kind::Url, "Where accounts are served.").or("https://chatgpt.com/backend-api"),
-    person("login", Kind::Table(LOGIN), "The authorisation server of accounts."),
+    person("login", Kind::Table(LOGIN), "The authorization server of accounts."),
     person(
         "network",
         Kind::Table(NETWORK),
         "How services are reached: proxies, certificates, staying offline.",
     ),
-    trusted("mcp_servers", Kind::Map(SERVER), "Tool servers, by name."),
+    trusted("mcp_servers", Kind::Map(SERVER), "MCP servers, by name."),
     person(
         "mcp_oauth_callback_port",
         Kind::Count,
-        "The port that the browser comes back to after a login to a tool server.",
+        "The port that the browser comes back to after a login to an MCP server.",
     )
     .or("any free one"),
     person(
@@ -757,7 +757,7 @@ const SERVER: &[Key] = &[
     anyone(
         "oauth",
         Kind::Table(SERVER_OAUTH),
-        "How this program is known to its authorisation server.",
+        "How this program is known to its authorization server.",
     ),
     anyone("scopes", Kind::Texts, "What a login asks for."),
     anyone("enabled", Kind::Flag, "Switches it off.").or("true"),
@@ -801,7 +801,7 @@ const SERVER_TOOL: &[Key] = &[anyone(
     "Which calls of this tool ask first.",
 )];
 
-/// What other programs call the keys of a tool server.
+/// What other programs call the keys of an MCP server.
 const SERVER_WORDS: &[(&str, &str)] = &[
     ("allowed_tools", "enabled_tools"),
     ("bearer_token", "bearer_token_env_var"),
@@ -949,9 +949,9 @@ const EDITOR_CONTEXT: &[Key] = &[
     anyone("recent_edits", Kind::Flag, "Where you changed something."),
 ];
 
-/// The authorisation server of accounts.
+/// The authorization server of accounts.
 const LOGIN: &[Key] = &[
-    person("issuer", Kind::Url, "The authorisation server."),
+    person("issuer", Kind::Url, "The authorization server."),
     person("client_id", Kind::Name, "The id under which it knows this program."),
     person("scopes", Kind::Texts, "What a login asks for."),
     person("authorization_endpoint", Kind::Address, "Where the browser is sent."),

@@ -1,6 +1,6 @@
-//! How the person may log in: `[login]`, and the keys of the reference system beside it.
+//! How the person may sign in: `[login]`, and the keys of the reference system beside it.
 //!
-//! There is no authorisation server that every copy of this program may use, since such a server knows its programs by a
+//! There is no authorization server that every copy of this program may use, since such a server knows its programs by a
 //! client id: the configuration names one.
 
 use super::network::Network;
@@ -11,12 +11,12 @@ use std::time::Duration;
 
 /// Where accounts are served if nothing else is said.
 const BASE_URL: &str = "https://chatgpt.com/backend-api";
-/// How long a person may take to log in.
+/// How long a person may take to sign in.
 const LONGEST_LOGIN: Duration = Duration::from_secs(600);
 /// Asked for where the configuration names no scopes: who it is, and a token to renew the login with.
 const SCOPES: [&str; 4] = ["openid", "profile", "email", "offline_access"];
 
-/// Where what is logged in with is kept.
+/// Where what is signed in with is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CredentialStore {
@@ -31,7 +31,7 @@ pub enum CredentialStore {
     Ephemeral,
 }
 
-/// The only way in which the person may log in.
+/// The only way in which the person may sign in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum ForcedMethod {
     #[serde(rename = "api")]
@@ -40,20 +40,20 @@ pub enum ForcedMethod {
     Account,
 }
 
-/// What holds for logging in and for what was logged in with.
+/// What holds for signing in and for what was signed in with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Login {
     /// `cli_auth_credentials_store`.
     pub store: CredentialStore,
     /// `forced_login_method`.
     pub forced: Option<ForcedMethod>,
-    /// `forced_chatgpt_workspace_id`: the only workspaces that may be logged in to; absent: any.
+    /// `forced_chatgpt_workspace_id`: the only workspaces that may be signed in to; absent: any.
     pub workspaces: Option<Vec<String>>,
     /// `chatgpt_base_url`: what accounts are used at, without a slash at the end.
     pub base_url: String,
-    /// The authorisation server, without a slash at the end.
+    /// The authorization server, without a slash at the end.
     pub issuer: Option<String>,
-    /// The id under which the authorisation server knows this program.
+    /// The id under which the authorization server knows this program.
     pub client_id: Option<String>,
     pub scopes: Vec<String>,
     /// Where the browser is sent; this and the others as they stand, or found below the issuer.
@@ -136,7 +136,7 @@ fn workspaces(values: &Map<String, Value>, warnings: &mut Vec<ConfigWarning>) ->
     Some(ids.unwrap_or_else(|| {
         warnings.push(ConfigWarning {
             message: "`forced_chatgpt_workspace_id` is neither the id of a workspace nor a list of such ids, so no account can be \
-                      logged in to. Write the ids as texts."
+                      signed in to. Write the ids as texts."
                 .to_owned(),
             path: None,
             line: None,

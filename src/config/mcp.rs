@@ -1,4 +1,4 @@
-//! A tool server, as `[mcp_servers.<name>]` describes it: how it is reached, how long it may take, and which of its tools
+//! An MCP server, as `[mcp_servers.<name>]` describes it: how it is reached, how long it may take, and which of its tools
 //! are offered.
 
 use super::login::CredentialStore;
@@ -37,16 +37,16 @@ pub struct ServerSettings {
     pub parallel: bool,
     /// The person believes what it says of its tools: that one only reads, for example.
     pub trust_annotations: bool,
-    /// How one logs in to it.
+    /// How one signs in to it.
     pub login: Login,
     /// How it is reached, where it is a service.
     pub network: Network,
 }
 
-/// What holds for logging in to a server, and for what was logged in with.
+/// What holds for signing in to a server, and for what was signed in with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Login {
-    /// The client that its authorisation server knows already (`oauth.client_id`); absent: one is registered.
+    /// The client that its authorization server knows already (`oauth.client_id`); absent: one is registered.
     pub client_id: Option<String>,
     /// What is asked for; absent: what the server says.
     pub scopes: Option<Vec<String>>,
@@ -198,7 +198,7 @@ pub(super) fn servers(
                 servers.insert(name.clone(), settings);
             }
             Err(problem) => warnings.push(ConfigWarning {
-                message: format!("The tool server {name:?} is not used: {problem}."),
+                message: format!("The MCP server {name:?} is not used: {problem}."),
                 ..place(name)
             }),
         }

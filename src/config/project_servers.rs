@@ -1,4 +1,4 @@
-//! What a trusted project, or the editor by the person's word, may say of tool servers. It may describe servers of its own. Of one
+//! What a trusted project, or the editor by the person's word, may say of MCP servers. It may describe servers of its own. Of one
 //! that the person has described it may ask for less: fewer tools, more questions, none of it at all. Where it describes one
 //! under a name of the person's, nothing of theirs goes along (`described`).
 
@@ -62,7 +62,7 @@ pub(super) fn tighten(node: &mut Node, current: &Merged, checker: &mut Checker<'
             let way = format!("mcp_servers.{}.{}", consent::key_part(name), consent::key_part(key));
             let why = match (key.as_str(), &mut node.data) {
                 (key, _) if is_mine && REACHED.contains(&key) => {
-                    "it would change how a tool server of yours is reached"
+                    "it would change how an MCP server of yours is reached"
                 }
                 ("bearer_token_env_var", data) if is_key(data) => KEY,
                 ("env_http_headers", Data::Table(headers)) => {
@@ -77,7 +77,7 @@ pub(super) fn tighten(node: &mut Node, current: &Merged, checker: &mut Checker<'
                 // A project's is never used.
                 ("trust_annotations", Data::Flag(true)) if checker.layer == Layer::Client => LOOSER,
                 ("enabled", Data::Flag(true)) if now.get("enabled") == Some(&Value::Bool(false)) => {
-                    "you have switched this tool server off"
+                    "you have switched this MCP server off"
                 }
                 ("default_tools_approval_mode", data) if rank(data) > rank_of(now, None) => LOOSER,
                 ("tools", Data::Table(tools)) => {
@@ -123,7 +123,7 @@ pub(super) fn tighten(node: &mut Node, current: &Merged, checker: &mut Checker<'
 }
 
 const LOOSER: &str = "it would let tools be called without a question";
-const KEY: &str = "that variable holds the key of a model provider, which goes to no tool server of a project's";
+const KEY: &str = "that variable holds the key of a model provider, which goes to no MCP server of a project's";
 const BROKEN: &str = "it names no program and no address, and neither is the rest of this server used";
 
 /// The variables that hold keys of model providers.

@@ -49,7 +49,7 @@ pub struct Provider {
     pub stream_max_retries: u32,
     /// Longest silence within a stream, in milliseconds. Default 300,000.
     pub stream_idle_timeout_ms: u64,
-    /// Whether what the person is logged in with is sent, where the environment holds no key.
+    /// Whether what the person is signed in with is sent, where the environment holds no key.
     pub requires_openai_auth: bool,
     /// Certificates beside those of the system.
     pub tls: Tls,
@@ -181,7 +181,7 @@ pub(super) fn built_in(env: &BTreeMap<String, String>) -> Value {
                 false => format!("{url}/openai/v1"),
             }).unwrap_or_default(),
             "env_key": "AZURE_OPENAI_API_KEY",
-            "env_key_instructions": "It stands under Keys and Endpoint of the resource at https://portal.azure.com.",
+            "env_key_instructions": "See Keys and Endpoint of the resource at https://portal.azure.com.",
             "wire_api": "responses",
         },
         "openrouter": {

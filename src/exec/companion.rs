@@ -2,7 +2,7 @@
 //! outside the sandbox, but kept like a command. With it ends all that it started, at the latest with this server.
 
 use super::run::{DRAIN, Descriptor, Ending, Line, at, start_command};
-use super::{CommandRequest, Confinement, ExecError, Input, InputWriter, Wrote};
+use super::{CommandRequest, Confinement, ExecError, FullOutput, Input, InputWriter, Wrote};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -82,6 +82,7 @@ impl Companion {
             timeout: None,
             input,
             wrote: Wrote::default(),
+            full: FullOutput::default(),
         };
         let line = start_command(request, stdout_end, stderr_end).await?;
         let shared = Arc::new(Shared {

@@ -1,9 +1,11 @@
 //! Output of a command: bytes to text at chunk borders, and a bounded memory of it.
 
 mod excerpt;
+mod full;
 mod plain;
 
 pub use excerpt::Excerpt;
+pub use full::FullOutput;
 pub use plain::plain;
 
 /// Bytes kept of each stream, and of both together: half from the start, half from the end.

@@ -1,4 +1,4 @@
-//! Programs that the server starts itself, outside the sandbox: git, tool servers, the notifier, programs that give a key.
+//! Programs that the server starts itself, outside the sandbox: git, MCP servers, the notifier, programs that give a key.
 //!
 //! They are found by `PATH` once what a command of the agent could have put there is taken out of it: folders of the
 //! workspace, what commands may write, temporary folders, what projects bring along, and what other users can change. What is

@@ -101,8 +101,8 @@ impl Rule {
         }
         match self.hosts.as_deref() {
             None => {}
-            Some([]) => words.push_str(", naming no host"),
-            Some(hosts) => words.push_str(&format!(", naming no host but {}", hosts.join(", "))),
+            Some([]) => words.push_str(", no explicit URL"),
+            Some(hosts) => words.push_str(&format!(", and no explicit URL but of {}", hosts.join(", "))),
         }
         if let Some(options) = &self.options {
             words.push_str(&format!(", {}", options_in_words(options)));

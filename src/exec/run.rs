@@ -13,7 +13,7 @@ use super::denial::{self, Denial, Ran, Refusal};
 pub(super) use super::linux::Line;
 #[cfg(target_os = "linux")]
 use super::linux::launch;
-use super::output::{Excerpt, KEPT_OUTPUT, Kept, Stream};
+use super::output::{Excerpt, FullOutput, KEPT_OUTPUT, Kept, Stream};
 use super::proxy::{self, Proxy, Traffic};
 use super::role::{Order, Report};
 use super::wrote::Wrote;
@@ -66,6 +66,8 @@ pub struct CommandRequest {
     pub input: Input,
     /// Who hears what it writes.
     pub wrote: Wrote,
+    /// Where all of a long output is kept.
+    pub full: FullOutput,
 }
 
 /// A command that has run.
@@ -78,6 +80,8 @@ pub struct Finished {
     pub stdout: String,
     pub stderr: String,
     pub aggregated: Excerpt,
+    /// The file with all of it, if it is long; see [`CommandRequest::full`].
+    pub full: Option<PathBuf>,
     /// The signal that ended it, also where it is this program that sent it.
     pub signal: Option<i32>,
     pub duration: Duration,
@@ -183,7 +187,7 @@ pub async fn run(
 ) -> Result<Finished, ExecError> {
     let start = Instant::now();
     let (cwd, confinement) = (request.cwd.clone(), request.confinement.clone());
-    let timeout = request.timeout;
+    let (timeout, full) = (request.timeout, request.full.clone());
     let (mut stdout, stdout_end) = Pipe::open().map_err(ExecError::Start)?;
     let (mut stderr, stderr_end) = Pipe::open().map_err(ExecError::Start)?;
     // Its place is free again when this function is left.
@@ -236,6 +240,7 @@ pub async fn run(
             }
         };
         aggregated.push(&text);
+        full.push(&text);
         live.push(stream, &text);
         live.deliver_due(&mut on_output);
     }
@@ -247,6 +252,7 @@ pub async fn run(
             let text = format!("\n{report}\n");
             stderr.kept.push(&text);
             aggregated.push(&text);
+            full.push(&text);
             live.push(Stream::Stderr, &text);
         }
     }
@@ -279,6 +285,7 @@ pub async fn run(
         stdout: stdout.kept.finish(),
         stderr: stderr.kept.finish(),
         aggregated,
+        full: full.end().await,
         signal: line.signal(),
         duration: start.elapsed(),
         timed_out,
@@ -410,6 +417,7 @@ impl Finished {
             stdout: String::new(),
             stderr: String::new(),
             aggregated: Excerpt::default(),
+            full: None,
             signal: None,
             duration,
             timed_out: false,

@@ -18,6 +18,7 @@ pub use scroll::Taken;
 
 use super::Denial;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Rows and columns of a pseudo-terminal.
@@ -62,6 +63,8 @@ pub struct Exit {
     pub left: Vec<String>,
     /// Why it never ran, if it did not.
     pub not_run: Option<String>,
+    /// The file with all that it printed, if that is much; see [`super::CommandRequest::full`].
+    pub full: Option<PathBuf>,
 }
 
 /// Why a terminal could not be typed into or changed.

@@ -65,7 +65,7 @@ fn of_file(proposal: &Proposal, file: &ProposalFile, changes: &[Change<'_>], len
         path: Some(file.path.clone()),
         hunk_id: None,
     };
-    let title = format!("{} changes of the agent wait", changes.len());
+    let title = format!("{} pending changes", changes.len());
     lenses.push(lens(0, &title, command::SHOW_PROPOSAL, &show));
     if changes.iter().any(|change| change.trouble().is_none()) {
         lenses.push(lens(0, "✓ Accept all", command::DECIDE, &all(ProposalDecision::Accept)));

@@ -179,7 +179,7 @@ const COMMANDS: &[(&str, Run)] = &[
     (LIST_THREADS, |session, _arguments| chat::threads::list(session)),
 ];
 
-/// *Log in*, in the way that the person chooses.
+/// *Sign in*, in the way that the person chooses.
 pub fn log_in(session: &Session) {
     account::begin(session, None);
 }

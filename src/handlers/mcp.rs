@@ -1,4 +1,4 @@
-//! `countersign/mcp/…`: the tool servers, for the person.
+//! `countersign/mcp/…`: the MCP servers, for the person.
 
 use crate::agent::servers::{self, Named};
 use crate::agent::{Agent, AgentError};
@@ -47,7 +47,7 @@ pub async fn login(session: &Session, params: McpLoginParams) -> Result<McpLogin
     after_reply(move || {
         tokio::spawn(async move {
             let outcome = begun.finish().await;
-            // Whoever began another one, or logged out, knows.
+            // Whoever began another one, or signed out, knows.
             let is_news = !matches!(outcome, Err(LoginError::Stopped(_)));
             if outcome.is_ok() {
                 session.agent().desk().servers.login_changed(&server.name);
@@ -91,8 +91,8 @@ async fn named(session: &Session, name: &str, thread: Option<&ThreadId>) -> Resu
     found.ok_or_else(|| {
         let known: Vec<String> = servers.iter().map(|server| mcp::shown_name(&server.name)).collect();
         RequestError::invalid_params(match known.is_empty() {
-            true => format!("There is no tool server {name:?}; none are configured."),
-            false => format!("There is no tool server {name:?}. There are: {}.", known.join(", ")),
+            true => format!("There is no MCP server {name:?}; none are configured."),
+            false => format!("There is no MCP server {name:?}. There are: {}.", known.join(", ")),
         })
     })
 }

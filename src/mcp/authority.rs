@@ -1,5 +1,5 @@
-//! The authorisation server of a tool server: where it is, how a program makes itself known to it, and what it gives
-//! (the Model Context Protocol's rules for authorisation, with RFC 6749, 7591, 7636, 8414, 8707 and 9728).
+//! The authorization server of an MCP server: where it is, how a program makes itself known to it, and what it gives
+//! (the Model Context Protocol's rules for authorization, with RFC 6749, 7591, 7636, 8414, 8707 and 9728).
 
 use crate::config::network::Network;
 use crate::model::web::{self, Answer, WebError};
@@ -15,14 +15,14 @@ const LONGEST_MESSAGE: usize = 300;
 pub enum AuthorityError {
     #[error("{0}")]
     Unreached(#[from] WebError),
-    #[error("its authorisation server answered with status {status}{words}")]
+    #[error("its authorization server answered with status {status}{words}")]
     Refused { status: u16, words: String },
-    #[error("its authorisation server says what cannot be understood: {0}")]
+    #[error("its authorization server says what cannot be understood: {0}")]
     Unreadable(&'static str),
-    #[error("{0} names no authorisation server, so there is nothing to log in to")]
+    #[error("{0} names no authorization server, so there is nothing to sign in to")]
     None(String),
     #[error(
-        "its authorisation server takes no programs that it does not know. Have a client made there, and name it in \
+        "its authorization server takes no programs that it does not know. Have a client made there, and name it in \
          config.toml: [mcp_servers.NAME.oauth] with client_id = \"…\""
     )]
     NoRegistration,
@@ -39,7 +39,7 @@ impl AuthorityError {
     }
 }
 
-/// What an authorisation server tells of itself.
+/// What an authorization server tells of itself.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Authority {
     issuer: Option<String>,
@@ -48,14 +48,14 @@ pub(super) struct Authority {
     registration_endpoint: Option<String>,
     pub(super) revocation_endpoint: Option<String>,
     code_challenge_methods_supported: Option<Vec<String>>,
-    /// What it calls the tool server, and what a login may ask for there.
+    /// What it calls the MCP server, and what a login may ask for there.
     #[serde(skip)]
     pub(super) resource: String,
     #[serde(skip)]
     pub(super) scopes: Vec<String>,
 }
 
-/// A program as the authorisation server knows it.
+/// A program as the authorization server knows it.
 #[derive(Clone, Deserialize)]
 pub(super) struct Registered {
     pub(super) client_id: String,
@@ -98,7 +98,7 @@ fn well_known(url: &Url, name: &str) -> Vec<String> {
     all
 }
 
-/// Finds the authorisation server of a tool server.
+/// Finds the authorization server of an MCP server.
 ///
 /// # Errors
 /// There is none, or it is not one that a login is safe with.
@@ -137,7 +137,7 @@ pub(super) async fn find(network: &Network, server: &str) -> Result<Authority, A
         let is_same = |said: &String| said.trim_end_matches('/') == issuer.trim_end_matches('/');
         if !found.issuer.as_ref().is_some_and(is_same) {
             return Err(AuthorityError::Unreadable(
-                "it speaks of another authorisation server than this one",
+                "it speaks of another authorization server than this one",
             ));
         }
         let methods = found.code_challenge_methods_supported.as_ref();

@@ -144,7 +144,7 @@ impl Callers {
             let entry = state.entries.iter_mut().find(|entry| entry.number == number)?;
             entry.questions += 1;
             if entry.questions > MOST_QUESTIONS {
-                tracing::warn!("a tool server asks more in one call than a person is asked; the question was declined");
+                tracing::warn!("an MCP server asks more in one call than a person is asked; the question was declined");
                 return Some(McpElicitationResponse::decline());
             }
             (caller, asked, overs)

@@ -142,7 +142,7 @@ impl Connection {
         let has_ended = over.clone();
         tokio::spawn(async move {
             if let Err(error) = service.waiting().await {
-                tracing::warn!(%error, "the connection to a tool server broke off");
+                tracing::warn!(%error, "the connection to an MCP server broke off");
             }
             has_ended.cancel();
         });
@@ -288,7 +288,7 @@ impl Connection {
     pub async fn close(&self) {
         self.end.cancel();
         if timeout(CLOSE_PATIENCE, self.over.cancelled()).await.is_err() {
-            tracing::warn!("the connection to a tool server did not end in time");
+            tracing::warn!("the connection to an MCP server did not end in time");
         }
         if let Some(companion) = &self.companion {
             companion.end(END_PATIENCE).await;
@@ -325,7 +325,7 @@ async fn cancelled(peer: Peer<RoleClient>, id: RequestId, reason: &str) {
         Err(_) => return,
     };
     if let Err(error) = told {
-        tracing::debug!(%error, "a tool server was not told that a request is off");
+        tracing::debug!(%error, "an MCP server was not told that a request is off");
     }
 }
 
@@ -390,7 +390,7 @@ fn on_the_way(error: &DynamicTransportError, way: Option<&Way>) -> String {
             None => format!("what it answered cannot be read: {}", brief(words)),
         },
         (StreamableHttpError::UnexpectedContentType(kind), _) => format!(
-            "it does not answer as tool servers do, but with {}. Check `url` in config.toml",
+            "it does not answer as MCP servers do, but with {}. Check `url` in config.toml",
             kind.as_deref().unwrap_or("no content type")
         ),
         (other, _) => other.to_string(),
@@ -477,7 +477,7 @@ impl Client {
         };
         answer.unwrap_or_else(|| {
             tracing::info!(
-                "a tool server asked something while it carried out nothing; it was told that nobody answers"
+                "an MCP server asked something while it carried out nothing; it was told that nobody answers"
             );
             McpElicitationResponse::cancel()
         })

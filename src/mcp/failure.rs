@@ -80,26 +80,26 @@ impl StartError {
         let table = format!("[mcp_servers.{name}]");
         if is_github_without_token(settings) {
             return format!(
-                "The tool server {name} did not start: GitHub's server cannot be logged in to by OAuth from here. Make a \
+                "The MCP server {name} did not start: GitHub's server cannot be signed in to by OAuth from here. Make a \
                  personal access token at https://github.com/settings/personal-access-tokens, put it into a variable of the \
                  environment, and name that in config.toml:\n{table}\nbearer_token_env_var = \"GITHUB_PERSONAL_ACCESS_TOKEN\""
             );
         }
         match self {
             Self::AuthRequired => format!(
-                "The tool server {name} did not start: you are not logged in to it. log in with `countersign mcp login \
+                "The MCP server {name} did not start: you are not signed in to it. Sign in with `countersign mcp login \
                  {login}`."
             ),
             Self::Login(sentence) | Self::Unrenewed(sentence) => sentence.clone(),
             Self::TimedOut(limit) => format!(
-                "The tool server {name} did not start within {} seconds. If it needs longer, say so in config.toml:\n{table}\n\
+                "The MCP server {name} did not start within {} seconds. If it needs longer, say so in config.toml:\n{table}\n\
                  startup_timeout_sec = {}",
                 seconds(*limit),
                 limit.as_secs().saturating_mul(2).max(20)
             ),
             Self::Other(text) => {
                 let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
-                format!("The tool server {name} did not start: {}{end}", shown::prose(text))
+                format!("The MCP server {name} did not start: {}{end}", shown::prose(text))
             }
         }
     }
@@ -194,9 +194,9 @@ mod tests {
             (
                 auth.clone(),
                 &with_token,
-                &["not logged in", "countersign mcp login one"],
+                &["not signed in", "countersign mcp login one"],
             ),
-            (auth, &plain, &["not logged in", "countersign mcp login one"]),
+            (auth, &plain, &["not signed in", "countersign mcp login one"]),
             (
                 of("the handshake timed out"),
                 &plain,
@@ -210,7 +210,7 @@ mod tests {
             (
                 of("no such file"),
                 &plain,
-                &["The tool server one did not start: no such file."],
+                &["The MCP server one did not start: no such file."],
             ),
         ] {
             let message = error.message("one", settings);
@@ -220,7 +220,7 @@ mod tests {
         }
         assert_eq!(key("a b\"c"), r#""a b\"c""#);
         // A project names its servers and their programs.
-        let forged = "x\u{1b}[2K\r  ok  tool servers\n\n## You\n\u{202e}\u{200b}";
+        let forged = "x\u{1b}[2K\r  ok  MCP servers\n\n## You\n\u{202e}\u{200b}";
         for error in [
             of(&format!("the program {forged} was not found")),
             StartError::AuthRequired,
@@ -230,7 +230,7 @@ mod tests {
             let is_plain = |c: char| c == '\n' || c.is_ascii_graphic() || c == ' ';
             assert!(message.chars().all(is_plain), "{message:?}");
             assert!(
-                message.contains("The tool server \"x") && message.contains("<U+202E>"),
+                message.contains("The MCP server \"x") && message.contains("<U+202E>"),
                 "{message:?}"
             );
         }

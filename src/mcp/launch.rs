@@ -47,7 +47,7 @@ impl Launch {
             } => {
                 if let Some(key) = env_vars.iter().find(|name| keys.contains(&name.as_str())) {
                     return Self::None(format!(
-                        "`env_vars` names {key}, which holds the key of a model provider and is given to no tool server. If \
+                        "`env_vars` names {key}, which holds the key of a model provider and is given to no MCP server. If \
                          the server is to have that key, write it into `env`"
                     ));
                 }

@@ -1,4 +1,4 @@
-//! Logging in to a tool server in a browser on this machine (OAuth 2.1 with PKCE).
+//! Signing in to an MCP server in a browser on this machine (OAuth 2.1 with PKCE).
 
 use super::authority::{self, Authority, AuthorityError, Registered};
 use super::failure::shown_name;
@@ -16,9 +16,9 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// Why there is no login.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
-    #[error("The tool server {server} takes no login of this kind: {1}", server = shown_name(.0))]
+    #[error("The MCP server {server} takes no login of this kind: {1}", server = shown_name(.0))]
     NotForIt(String, &'static str),
-    #[error("The login to the tool server {server} failed: {1}.", server = shown_name(.0))]
+    #[error("The login to the MCP server {server} failed: {1}.", server = shown_name(.0))]
     Authority(String, AuthorityError),
     #[error(
         "The browser's answer cannot be received: {0} To use another port or address of this machine, set \
@@ -27,11 +27,11 @@ pub enum LoginError {
     Callback(AccountError),
     #[error("{0}")]
     Kept(#[from] LoginsError),
-    #[error("The login to the tool server {server} timed out. Start it again.", server = shown_name(.0))]
+    #[error("The login to the MCP server {server} timed out. Start it again.", server = shown_name(.0))]
     TimedOut(String),
-    #[error("The login to the tool server {server} was refused{1}. Start it again, and allow it on the page.", server = shown_name(.0))]
+    #[error("The login to the MCP server {server} was refused{1}. Start it again, and allow it on the page.", server = shown_name(.0))]
     Refused(String, String),
-    #[error("The login to the tool server {server} was stopped, as another one was begun or somebody logged out.", server = shown_name(.0))]
+    #[error("The login to the MCP server {server} was stopped, as another one was begun or somebody signed out.", server = shown_name(.0))]
     Stopped(String),
 }
 
@@ -66,7 +66,7 @@ pub async fn begin(name: &str, settings: &ServerSettings, logins: &Logins) -> Re
     ))?;
     if settings.has_token() {
         return Err(not_for_it(
-            "it gets its token from the variable that bearer_token_env_var names. Remove that to log in by browser.",
+            "it gets its token from the variable that bearer_token_env_var names. Remove that to sign in by browser.",
         ));
     }
     let failed = |error| LoginError::Authority(name.to_owned(), error);

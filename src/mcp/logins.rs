@@ -1,4 +1,4 @@
-//! What the person is logged in to tool servers with: kept in a file of theirs or in the system's keyring, renewed when it
+//! What the person is signed in to MCP servers with: kept in a file of theirs or in the system's keyring, renewed when it
 //! runs out, and sent to no other address than the one it is for.
 //!
 //! The file lies in the private folder: that is closed for commands as a whole, also while the file is replaced. One that
@@ -42,17 +42,17 @@ const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// Why nothing is known of logins, or one cannot be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginsError {
-    #[error("{} cannot be understood: {cause}. Remove it, and log in to your tool servers again.", path.display())]
+    #[error("{} cannot be understood: {cause}. Remove it, and sign in to your MCP servers again.", path.display())]
     Broken { path: PathBuf, cause: String },
-    #[error("{0}. Make it possible to write there, then log in again.")]
+    #[error("{0}. Make it possible to write there, then sign in again.")]
     File(#[from] FileError),
     #[error(
-        "The logins to tool servers in the system's keyring cannot be {doing}: {cause}. {} Or set `mcp_oauth_credentials_store = \
+        "The logins to MCP servers in the system's keyring cannot be {doing}: {cause}. {} Or set `mcp_oauth_credentials_store = \
          \"file\"` in config.toml.",
         .cause.advice()
     )]
     Keyring { doing: &'static str, cause: KeyringError },
-    #[error("The logins to tool servers could not be looked at ({0}). Try it again.")]
+    #[error("The logins to MCP servers could not be looked at ({0}). Try it again.")]
     BrokeOff(String),
 }
 
@@ -81,7 +81,7 @@ pub(super) struct Kept {
     pub(super) token_endpoint: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) revocation_endpoint: Option<String>,
-    /// What the authorisation server calls the tool server.
+    /// What the authorization server calls the MCP server.
     pub(super) resource: String,
     pub(super) client_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,7 +105,7 @@ impl std::fmt::Debug for Kept {
 }
 
 impl Kept {
-    /// Takes what an authorisation server gave.
+    /// Takes what an authorization server gave.
     pub(super) fn take(&mut self, tokens: Tokens) {
         self.access_token = tokens.access_token;
         // One that is not given anew holds on.
@@ -141,7 +141,7 @@ impl Kept {
         Some(Duration::from_millis(due.saturating_sub(now)).max(SHORTEST))
     }
 
-    /// Tells the authorisation server that it is not wanted any more, within a bound.
+    /// Tells the authorization server that it is not wanted any more, within a bound.
     pub(super) async fn revoke(&self, network: &Network) {
         let Some(endpoint) = &self.revocation_endpoint else {
             return;
@@ -149,7 +149,7 @@ impl Kept {
         let token = self.refresh_token.as_ref().unwrap_or(&self.access_token);
         let fields = [("token", token.as_str()), ("client_id", self.client_id.as_str())];
         if let Err(error) = crate::model::web::post_form(network, endpoint, &fields).await {
-            tracing::info!(%error, "an authorisation server was not told of the end of a login");
+            tracing::info!(%error, "an authorization server was not told of the end of a login");
         }
     }
 }
@@ -176,7 +176,7 @@ struct Contents {
 const KEYRING: &str = "the entry in the system's keyring";
 
 fn keyring(home: &Path) -> Keyring {
-    Keyring::new("Countersign tool servers", "logins to tool servers", home)
+    Keyring::new("Countersign MCP servers", "logins to MCP servers", home)
 }
 
 /// A lock on a file of this name, which is waited for within a bound. Where it cannot be had, one goes without.
@@ -192,7 +192,7 @@ fn held(home: &Path, name: &str) -> Option<File> {
             Ok(()) => return Some(file),
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(LOCK_PAUSE),
             Err(error) => {
-                tracing::warn!(%error, name, "the logins to tool servers are changed without the lock");
+                tracing::warn!(%error, name, "the logins to MCP servers are changed without the lock");
                 return None;
             }
         }
@@ -227,7 +227,7 @@ struct Shared {
 
 /// The one login to a server that may run.
 pub(super) struct Turn {
-    /// Another one has begun, or somebody has logged out.
+    /// Another one has begun, or somebody has signed out.
     pub(super) stop: CancellationToken,
     _ended: DropGuard,
 }
@@ -466,7 +466,7 @@ impl Logins {
                     Ok(_before) if !Self::read(home)?.logins.contains_key(&name) => return Ok(()),
                     Ok(_before) => return Self::change_file(home, |all| all.remove(&name)).map(|_before| ()),
                     Err(error) if store == CredentialStore::Auto => {
-                        tracing::warn!(%error, "a login to a tool server is kept in a file");
+                        tracing::warn!(%error, "a login to an MCP server is kept in a file");
                     }
                     Err(error) => return Err(error),
                 }
@@ -510,7 +510,7 @@ impl Logins {
         }
     }
 
-    /// What a server is asked with, renewed where it must be; nothing where nobody is logged in to it.
+    /// What a server is asked with, renewed where it must be; nothing where nobody is signed in to it.
     ///
     /// # Errors
     /// The login cannot be read or renewed.
@@ -538,7 +538,7 @@ impl Logins {
                 Ok(None) => return Ok(None),
                 Ok(Some(renewed)) => kept = renewed,
                 Err(error) if error.passing && kept.holds(now()) => {
-                    tracing::warn!("a login to a tool server could not be renewed yet, and still holds");
+                    tracing::warn!("a login to an MCP server could not be renewed yet, and still holds");
                 }
                 Err(error) => return Err(error),
             }
@@ -555,7 +555,7 @@ impl Logins {
         tokio::task::spawn_blocking(move || held(&home, LOCK)).await.ok()?
     }
 
-    /// The login, renewed unless somebody was quicker; nothing where somebody has logged out.
+    /// The login, renewed unless somebody was quicker; nothing where somebody has signed out.
     async fn renewed(
         &self,
         name: &str,
@@ -570,13 +570,10 @@ impl Logins {
             found => return Ok(found),
         };
         let again = super::failure::word(name);
-        let again = format!("log in again: `countersign mcp login {}`", crate::shown::exact(&again));
+        let again = format!("sign in again: `countersign mcp login {}`", crate::shown::exact(&again));
         let Some(refresh) = kept.refresh_token.clone() else {
             return Err(NoToken {
-                text: format!(
-                    "The login to the tool server {} has run out; {again}.",
-                    shown_name(name)
-                ),
+                text: format!("The login to the MCP server {} has run out; {again}.", shown_name(name)),
                 passing: false,
             });
         };
@@ -590,7 +587,7 @@ impl Logins {
         let tokens = authority::tokens(network, &kept.token_endpoint, &fields).await;
         let tokens = tokens.map_err(|error| NoToken {
             text: format!(
-                "The login to the tool server {} was not renewed: {error}. Or {again}.",
+                "The login to the MCP server {} was not renewed: {error}. Or {again}.",
                 shown_name(name)
             ),
             passing: !error.ends_the_login(),
@@ -613,7 +610,7 @@ impl Logins {
         match replaced.await {
             Ok(true) => Ok(Some(kept)),
             Ok(false) => {
-                // Somebody has logged out, or in anew, meanwhile: that counts. Where another program may have renewed the
+                // Somebody has signed out, or in anew, meanwhile: that counts. Where another program may have renewed the
                 // same login beside us, taking ours back could end that one too.
                 if of_all.is_some() || store == CredentialStore::Ephemeral {
                     kept.revoke(network).await;
@@ -622,13 +619,13 @@ impl Logins {
             }
             Err(error) => {
                 // The older one is worth nothing any more, so this one is used also where it cannot be kept.
-                tracing::error!(%error, "a renewed login to a tool server is not kept");
+                tracing::error!(%error, "a renewed login to an MCP server is not kept");
                 Ok(Some(kept))
             }
         }
     }
 
-    /// Forgets the login to a server and tells its authorisation server, within a bound. False if there was none. One that
+    /// Forgets the login to a server and tells its authorization server, within a bound. False if there was none. One that
     /// still waits for the browser is stopped.
     ///
     /// # Errors

@@ -66,7 +66,7 @@ pub(super) fn check(home: &Path, name: &str, launch: &Launch) -> Result<(), Stri
             paths: paths.into_iter().chain(known.keys().cloned()).collect(),
         };
         if let Err(error) = change(home, |all| drop(all.refused.insert(key, refused))) {
-            tracing::warn!(%error, "that a tool server was not started is not remembered; only one of a file can be allowed");
+            tracing::warn!(%error, "that an MCP server was not started is not remembered; only one of a file can be allowed");
         }
         return Err(format!(
             "what it runs was changed since it was last started, where commands of the agent can write: {}. Look at the change; if \
@@ -80,7 +80,7 @@ pub(super) fn check(home: &Path, name: &str, launch: &Launch) -> Result<(), Stri
     if !now.is_empty()
         && let Err(error) = change(home, |all| all.servers.entry(key).or_default().extend(now))
     {
-        tracing::warn!(%error, "what a tool server runs is not remembered; a change of it will not be noticed");
+        tracing::warn!(%error, "what an MCP server runs is not remembered; a change of it will not be noticed");
     }
     Ok(())
 }

@@ -71,7 +71,7 @@ struct Inner {
     generation: u64,
     /// It wanted a login.
     refused_us: bool,
-    /// The person is logged in to it.
+    /// The person is signed in to it.
     is_logged_in: bool,
     /// How often it was lost, or did not start, without having run for long.
     failures: u32,
@@ -87,15 +87,15 @@ struct Inner {
 pub enum UseError {
     #[error("{0}")]
     NotThere(Arc<str>),
-    #[error("The tool server {server} was lost {failures} times in a short time, and is left alone for {} seconds more.", wait.as_secs().max(1))]
+    #[error("The MCP server {server} was lost {failures} times in a short time, and is left alone for {} seconds more.", wait.as_secs().max(1))]
     LeftAlone {
         server: String,
         failures: u32,
         wait: Duration,
     },
-    #[error("The tool server {0} is stopped.")]
+    #[error("The MCP server {0} is stopped.")]
     Stopped(String),
-    #[error("The tool server {server} failed: {error}.")]
+    #[error("The MCP server {server} failed: {error}.")]
     Failed { server: String, error: RequestError },
 }
 
@@ -294,7 +294,7 @@ impl Server {
                     connection.close().await;
                     return;
                 }
-                tracing::info!(server = %shown_name(&self.name), "a tool server is ready");
+                tracing::info!(server = %shown_name(&self.name), "an MCP server is ready");
                 if let Some(runs_out) = held.as_ref().and_then(|held| held.runs_out) {
                     let used = held.map(|held| held.text);
                     tokio::spawn(renew(Arc::downgrade(self), generation, used, runs_out));
@@ -312,14 +312,14 @@ impl Server {
                     inner.refused_us = matches!(error, StartError::AuthRequired | StartError::Login(_));
                     inner.is_logged_in = held.is_some() || matches!(error, StartError::Unrenewed(_));
                     if inner.refused_us {
-                        // What it offers it offers to those who are logged in.
+                        // What it offers it offers to those who are signed in.
                         inner.tools = Arc::default();
                         inner.has_resources = false;
                     }
                     inner.failed();
                     self.set(McpServerStatus::Failed, Some(message));
                 }
-                tracing::warn!(server = %shown_name(&self.name), kind = error.kind(), "a tool server did not start");
+                tracing::warn!(server = %shown_name(&self.name), kind = error.kind(), "an MCP server did not start");
                 if matches!(error, StartError::Unrenewed(_)) {
                     tokio::spawn(renew(Arc::downgrade(self), generation, None, FIRST_RETRY));
                 }
@@ -349,7 +349,7 @@ impl Server {
             if tried {
                 let problem = state
                     .problem
-                    .unwrap_or_else(|| format!("The tool server {} is not there.", shown_name(&self.name)).into());
+                    .unwrap_or_else(|| format!("The MCP server {} is not there.", shown_name(&self.name)).into());
                 return Err(UseError::NotThere(problem));
             }
             let (failures, pause) = {
@@ -417,7 +417,7 @@ impl Server {
             inner.failed();
         }
         let message = format!(
-            "The tool server {} was lost: {why}. It is started again when one of its tools is called.",
+            "The MCP server {} was lost: {why}. It is started again when one of its tools is called.",
             shown_name(&self.name)
         );
         let is_news = self.state.send_if_modified(|state| {
@@ -431,7 +431,7 @@ impl Server {
             is_news
         });
         if is_news {
-            tracing::warn!(server = %shown_name(&self.name), "a tool server was lost");
+            tracing::warn!(server = %shown_name(&self.name), "an MCP server was lost");
         }
     }
 

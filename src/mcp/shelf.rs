@@ -21,7 +21,7 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// Servers that are logged in to with these.
+    /// Servers that are signed in to with these.
     pub fn new(logins: Logins) -> Self {
         Self {
             logins,
@@ -80,7 +80,7 @@ impl Shelf {
             self.logins.ended().await;
         };
         if tokio::time::timeout(END_LIMIT, all).await.is_err() {
-            tracing::error!("a tool server had not ended when this server did");
+            tracing::error!("an MCP server had not ended when this server did");
         }
     }
 }

@@ -508,7 +508,7 @@ impl ModelClient {
             }
             (None, None) if provider.requires_openai_auth => {
                 return Err(ErrorKind::Login(LoginTrouble {
-                    reason: "nobody is logged in".to_owned(),
+                    reason: "nobody is signed in".to_owned(),
                     passing: false,
                     is_kept: false,
                 }));
@@ -532,7 +532,7 @@ impl ModelClient {
                     Credential::Key {
                         from: KeyFrom::Nowhere, ..
                     } => "the key in experimental_bearer_token".to_owned(),
-                    _ => "what you are logged in with".to_owned(),
+                    _ => "what you are signed in with".to_owned(),
                 };
                 ErrorKind::Setup {
                     reason: format!("{place} holds characters that no key has"),

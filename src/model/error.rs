@@ -34,9 +34,9 @@ pub enum KeyFrom {
     Nowhere,
     /// An environment variable.
     Variable(String),
-    /// The person has logged in with it.
+    /// The person has signed in with it.
     Stored,
-    /// It belongs to an account that the person has logged in to.
+    /// It belongs to an account that the person has signed in to.
     Account,
 }
 
@@ -46,7 +46,7 @@ pub enum KeyFrom {
 pub struct LoginTrouble {
     /// The end of a sentence, for the person.
     pub reason: String,
-    /// A new try may go better: the authorisation server was not reached, or has trouble of its own.
+    /// A new try may go better: the authorization server was not reached, or has trouble of its own.
     pub passing: bool,
     /// There is one, and it cannot be read: another one helps nobody. The reason says what does.
     pub is_kept: bool,
@@ -61,7 +61,7 @@ pub enum ErrorKind {
         /// A login would do as well.
         or_login: bool,
     },
-    /// What the person is logged in with cannot be sent: there is none, or it has run out. Nothing was sent.
+    /// What the person is signed in with cannot be sent: there is none, or it has run out. Nothing was sent.
     Login(LoginTrouble),
     /// The provider's configuration cannot work: no URL, a header that is none, a certificate nobody vouches for.
     Setup { reason: String },
@@ -328,7 +328,7 @@ impl ModelError {
                     .map(|text| format!(" {}", sentence(text)))
                     .unwrap_or_default();
                 let login = match or_login {
-                    true => " Or log in: `countersign login` in a terminal.",
+                    true => " Or sign in: `countersign login` in a terminal.",
                     false => "",
                 };
                 format!(
@@ -420,7 +420,7 @@ impl ModelError {
             ),
             ErrorKind::ContextWindowExceeded { message, .. } => format!(
                 "The conversation is longer than the model's context window at {name} ({url}){} Let it be \
-                 summarised (compact), start a new thread, or choose a model with a larger window.",
+                 compacted, start a new thread, or choose a model with a larger window.",
                 said(message)
             ),
             ErrorKind::UsageLimit { message, resets_at, .. } => {
@@ -513,9 +513,9 @@ impl ModelError {
     }
 }
 
-/// How to log in once more.
+/// How to sign in once more.
 const AGAIN: &str =
-    "Log in again: with the editor's command *Log in* of Countersign, or with `countersign login` in a terminal.";
+    "Sign in again: with the editor's command *Sign in* of Countersign, or with `countersign login` in a terminal.";
 
 /// The text with a full stop, so that another sentence can follow.
 fn sentence(text: &str) -> String {

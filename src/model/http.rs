@@ -10,7 +10,7 @@ use std::time::Duration;
 use url::Url;
 
 pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(15);
-/// Redirects that are followed for a tool server.
+/// Redirects that are followed for an MCP server.
 const MOST_REDIRECTS: usize = 5;
 
 /// The kinds of proxies that are spoken to. Names are looked up here for `socks5` and `socks4`, and by the proxy for the
@@ -130,7 +130,7 @@ pub fn why(error: &HttpError, url: &str, network: &Network) -> String {
     trouble::words(error, proxy(url, network).as_deref())
 }
 
-/// A client for a tool server. It follows redirects within the server, and takes no token elsewhere. Made aside, since it
+/// A client for an MCP server. It follows redirects within the server, and takes no token elsewhere. Made aside, since it
 /// reads the system's certificates.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Small questions over HTTP to services that are no models, such as authorisation servers: no retries, no redirects, one
+//! Small questions over HTTP to services that are no models, such as authorization servers: no retries, no redirects, one
 //! bounded answer in a bounded time, and nothing secret over a line that others can read.
 
 use super::client::{ModelClient, is_loopback};

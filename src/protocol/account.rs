@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 pub enum AuthMethod {
     /// By a key, from the environment, the configuration or a login with it.
     ApiKey,
-    /// By an account that was logged in to.
+    /// By an account that was signed in to.
     Account,
 }
 
-/// Who is logged in, as far as it is known. Nothing of it is verified.
+/// Who is signed in, as far as it is known. Nothing of it is verified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -46,14 +46,14 @@ pub struct AccountReadParams {
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct AccountReadResult {
-    /// Absent: nobody is logged in, or the provider needs no account.
+    /// Absent: nobody is signed in, or the provider needs no account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
     /// Whether the configured provider takes a login.
     pub requires_openai_auth: bool,
 }
 
-/// Which way to log in.
+/// Which way to sign in.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]

@@ -101,9 +101,9 @@ kinds! {
     ROLLBACK_FAILED = "rollbackFailed" (-32803),
     /// There is no such subscription: it was ended, or its thread has ended.
     SUBSCRIPTION_NOT_FOUND = "subscriptionNotFound" (-32803),
-    /// The thread has no tool server of this name.
+    /// The thread has no MCP server of this name.
     SERVER_NOT_FOUND = "toolServerNotFound" (-32803),
-    /// The tool server is not there, or refused.
+    /// The MCP server is not there, or refused.
     SERVER_FAILED = "toolServerFailed" (-32803),
     /// No turn runs, so there is nothing to steer.
     NO_ACTIVE_TURN = "noActiveTurn" (-32803),
@@ -161,17 +161,17 @@ kinds! {
     LOGIN_NOT_FOUND = "loginNotFound" (-32600),
     /// What should be the id of a login is none.
     BAD_LOGIN_ID = "badLoginId" (-32600),
-    /// The configuration allows only another way to log in.
+    /// The configuration allows only another way to sign in.
     LOGIN_METHOD_FORCED = "loginMethodForced" (-32600),
-    /// The configuration names no authorisation server that could be logged in to.
+    /// The configuration names no authorization server that could be signed in to.
     LOGIN_NOT_CONFIGURED = "loginNotConfigured" (-32600),
-    /// Nobody is logged in.
+    /// Not signed in.
     NOT_LOGGED_IN = "notLoggedIn" (-32600),
     /// A key is used, and what is asked needs an account.
     NO_ACCOUNT = "noAccount" (-32600),
-    /// The login could not be begun: there is no port for the browser's answer, or the authorisation server gave no code.
+    /// The login could not be begun: there is no port for the browser's answer, or the authorization server gave no code.
     LOGIN_FAILED = "loginFailed" (-32603),
-    /// What is logged in with cannot be kept or forgotten; the message has the path and the cause.
+    /// What is signed in with cannot be kept or forgotten; the message has the path and the cause.
     ACCOUNT_STORE_FAILED = "accountStoreFailed" (-32603),
     /// The account's allowance could not be asked for; the message has the cause.
     RATE_LIMITS_FAILED = "rateLimitsFailed" (-32603),

@@ -179,11 +179,11 @@ events! {
     UserInputRequested = "countersign/userInput/requested" (UserInputRequested),
     /// What the model asked is answered, or pointless; close what shows it.
     UserInputResolved = "countersign/userInput/resolved" (UserInputResolved),
-    /// A tool server asks the person something. Clients with the plugin protocol are asked by request.
+    /// An MCP server asks the person something. Clients with the plugin protocol are asked by request.
     McpElicitationRequested = "countersign/mcp/elicitationRequested" (McpElicitationRequested),
     /// The server's question is settled or pointless; close what shows it.
     McpElicitationResolved = "countersign/mcp/elicitationResolved" (McpElicitationResolved),
-    /// How a tool server is: after `thread/configured` for each, and after each change.
+    /// How an MCP server is: after `thread/configured` for each, and after each change.
     McpStatusChanged = "countersign/mcp/status" (McpStatusChanged),
     /// An agent that works for this thread has begun, ended or is closed. Also between turns.
     AgentStatusChanged = "countersign/thread/agentStatus" (AgentStatusChanged),
@@ -207,7 +207,7 @@ events! {
     RealtimeClosed = "countersign/realtime/closed" (RealtimeClosed),
     /// Something the person should know; never ends a turn.
     Warning = "countersign/warning" (Warning),
-    /// A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server or a realtime conversation did not
+    /// A turn failed, and `turn/completed` follows; or, outside of any turn, an MCP server or a realtime conversation did not
     /// start, or the thread ends and could not be recorded to its end.
     Error = "countersign/error" (ErrorEvent),
 }

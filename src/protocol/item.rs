@@ -264,6 +264,10 @@ pub enum ThreadItem {
         /// Standard output and error as they came, bounded, middle cut out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         aggregated_output: Option<String>,
+        /// A file with all of it, where the middle is cut out of `aggregated_output`: text without control characters, up to 64 MiB. It is
+        /// kept for 14 days at most.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        full_output: Option<PathBuf>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit_code: Option<i32>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -292,7 +296,7 @@ pub enum ThreadItem {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outcome: Option<String>,
     },
-    /// Files that a command, or a call of a tool server, has changed by itself: nobody was asked about each of them. `turn/undo` with the
+    /// Files that a command, or a call of an MCP server, has changed by itself: nobody was asked about each of them. `turn/undo` with the
     /// id of this item undoes them, all or some.
     CommandChanges {
         id: ItemId,

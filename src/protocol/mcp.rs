@@ -1,4 +1,4 @@
-//! Tool servers: what they offer, how they are, and what they ask.
+//! MCP servers: what they offer, how they are, and what they ask.
 
 use crate::ids::{ElicitationId, ItemId, ThreadId, TurnId};
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub enum McpAuthStatus {
     NotLoggedIn,
     /// A token is sent along, from the variable that the configuration names.
     BearerToken,
-    /// The person is logged in to it.
+    /// The person is signed in to it.
     OAuth,
 }
 
@@ -104,11 +104,11 @@ pub struct McpLogoutParams {
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct McpLogoutResult {
-    /// False: nobody was logged in to it.
+    /// False: nobody was signed in to it.
     pub forgotten: bool,
 }
 
-/// A login to a tool server has come to its end.
+/// A login to an MCP server has come to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(rename_all = "camelCase")]

@@ -170,14 +170,14 @@ requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     TERMINAL_RESIZE = "countersign/terminal/resize" (TerminalResizeParams) -> TerminalResizeResult,
     /// Ends one terminal, or all, with everything started in them.
     TERMINAL_KILL = "countersign/terminal/kill" (TerminalKillParams) -> TerminalKillResult,
-    /// The tool servers of a thread: how they are, their tools, resources and templates. Waits a bounded time for what must be
+    /// The MCP servers of a thread: how they are, their tools, resources and templates. Waits a bounded time for what must be
     /// asked of them.
     MCP_LIST = "countersign/mcp/list" (McpListParams) -> McpListResult,
-    /// Reads the configuration of tool servers again. It takes effect with the next turn; one that runs keeps its servers.
+    /// Reads the configuration of MCP servers again. It takes effect with the next turn; one that runs keeps its servers.
     MCP_REFRESH = "countersign/mcp/refresh" (McpRefreshParams) -> McpRefreshResult,
-    /// Begins a login to a tool server in a browser. `mcp/login/completed` tells how it ended.
+    /// Begins a login to an MCP server in a browser. `mcp/login/completed` tells how it ended.
     MCP_LOGIN = "countersign/mcp/login" (McpLoginParams) -> McpLoginResult,
-    /// Forgets the login to a tool server.
+    /// Forgets the login to an MCP server.
     MCP_LOGOUT = "countersign/mcp/logout" (McpLogoutParams) -> McpLogoutResult,
     /// One page of a server's resources.
     MCP_RESOURCE_LIST = "countersign/mcp/resource/list" (McpResourceListParams) -> McpResourceListResult,
@@ -185,15 +185,15 @@ requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     MCP_RESOURCE_TEMPLATES = "countersign/mcp/resource/templates" (McpResourceListParams) -> McpResourceListResult,
     /// What a resource holds.
     MCP_RESOURCE_READ = "countersign/mcp/resource/read" (McpResourceReadParams) -> McpResourceReadResult,
-    /// Settles a tool server's question from another surface than the one that was asked.
+    /// Settles an MCP server's question from another surface than the one that was asked.
     MCP_ELICITATION_RESPOND = "countersign/mcp/elicitation/respond" (McpElicitationRespondParams) -> McpElicitationRespondResult,
-    /// Who is logged in, and whether the configured provider takes a login.
+    /// Who is signed in, and whether the configured provider takes a login.
     ACCOUNT_READ = "countersign/account/read" (AccountReadParams) -> AccountReadResult,
     /// Logs in with a key, or begins a login to an account. Answered before the person has done anything.
     ACCOUNT_LOGIN_START = "countersign/account/login/start" (AccountLoginStartParams) -> AccountLoginStartResult,
     /// Gives up the login that runs.
     ACCOUNT_LOGIN_CANCEL = "countersign/account/login/cancel" (AccountLoginCancelParams) -> AccountLoginCancelResult,
-    /// Forgets what was logged in with; the server is told where it takes that.
+    /// Forgets what was signed in with; the server is told where it takes that.
     ACCOUNT_LOGOUT = "countersign/account/logout" (AccountLogoutParams) -> AccountLogoutResult,
     /// How requests to the configured provider are allowed.
     ACCOUNT_STATUS = "countersign/account/status" (AccountStatusParams) -> AccountStatusResult,
@@ -253,7 +253,7 @@ requests! { SERVER_REQUESTS, each_server_request:
     TOOL_CALL = "countersign/tool/call" (ToolCallParams) -> ToolCallResult,
     /// May this tool of a server be called?
     APPROVAL_TOOL = "countersign/approval/tool" (ToolApproval) -> ApprovalResponse,
-    /// A tool server asks the person something.
+    /// An MCP server asks the person something.
     MCP_ELICITATION = "countersign/mcp/elicitation" (McpElicitation) -> McpElicitationResponse,
     /// Save these documents, which the agent changed, so that the command that follows sees them.
     DOCUMENT_SAVE = "countersign/document/save" (DocumentSaveParams) -> DocumentSaveResult,
@@ -279,7 +279,7 @@ macro_rules! notifications {
 notifications! {
     /// A login has come to its end. Follows the answer of the request that began or ended it.
     ACCOUNT_LOGIN_COMPLETED = "countersign/account/login/completed" (AccountLoginCompleted),
-    /// A login to a tool server has come to its end. Follows the answer of the request that began it.
+    /// A login to an MCP server has come to its end. Follows the answer of the request that began it.
     MCP_LOGIN_COMPLETED = "countersign/mcp/login/completed" (McpLoginCompleted),
     /// The person is known in another way, or not any more.
     ACCOUNT_UPDATED = "countersign/account/updated" (AccountUpdated),

@@ -287,7 +287,7 @@ fn of_thread(method: &str, params: &Value) -> Result<(), String> {
     let of_thread = ["thread/", "proposal/", "file/", "terminal/", "mcp/", "realtime/"]
         .iter()
         .any(|start| method.starts_with(start));
-    // A tool server fails beside all turns, and so does a voice.
+    // An MCP server fails beside all turns, and so does a voice.
     let failed_beside =
         method == "error" && (params["error"]["kind"] == "toolServerFailed" || params["realtimeId"].is_string());
     match of_thread || failed_beside || matches!(method, "warning" | "turn/queueChanged" | "review/findingsChanged") {

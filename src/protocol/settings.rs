@@ -35,7 +35,7 @@ pub struct Granular {
     /// For more than the policy allows, asked for by the model.
     #[serde(alias = "request_permissions")]
     pub request_permissions: bool,
-    /// That tool servers ask.
+    /// That MCP servers ask.
     #[serde(alias = "mcp_elicitations")]
     pub mcp_elicitations: bool,
 }

@@ -93,7 +93,7 @@ pub enum TurnErrorKind {
     /// The model went round in circles: more rounds than a turn may have.
     TooManyRounds,
     SandboxError,
-    /// A tool server did not start.
+    /// An MCP server did not start.
     ToolServerFailed,
     /// Nothing was taken back; the message says why.
     UndoFailed,

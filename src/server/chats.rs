@@ -70,7 +70,7 @@ pub struct View(Arc<Mutex<Seen>>);
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     pub thread: Option<ThreadId>,
-    /// Why the conversation that the header names cannot be gone on with.
+    /// Why the conversation that the header names cannot be resumed.
     pub lost: bool,
     /// Where questions and changes stand, by their id: the turn's tag and how the heading begins.
     pub places: BTreeMap<String, (String, String)>,

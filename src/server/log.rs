@@ -33,7 +33,7 @@ pub struct LogOptions<'a> {
     pub ring: Option<&'a Ring>,
 }
 
-/// What is logged where the person says nothing. What tool servers send is theirs.
+/// What is logged where the person says nothing. What MCP servers send is theirs.
 fn default_targets() -> Targets {
     Targets::new()
         .with_default(LevelFilter::INFO)

@@ -51,7 +51,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-/// Asks how the person wants to log in, and does it.
+/// Asks how the person wants to sign in, and does it.
 type LogIn = Box<dyn Fn() + Send + Sync>;
 
 #[derive(Clone)]
@@ -69,7 +69,7 @@ struct Shared {
     /// What lies on open documents.
     surface: hints::Surface,
     state: Mutex<State>,
-    /// Begins what *Log in* of the commands begins.
+    /// Begins what *Sign in* of the commands begins.
     log_in: OnceLock<LogIn>,
     /// See [`Presenter::decisions`].
     decisions: Arc<tokio::sync::Mutex<()>>,
@@ -139,7 +139,7 @@ impl Presenter {
         self.shared.decisions.clone().lock_owned().await
     }
 
-    /// What *Log in* does where an error offers it.
+    /// What *Sign in* does where an error offers it.
     pub fn logs_in_by(&self, log_in: impl Fn() + Send + Sync + 'static) {
         let _first = self.shared.log_in.set(Box::new(log_in));
     }

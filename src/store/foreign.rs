@@ -162,6 +162,7 @@ fn command(id: ItemId, map: &Map<String, Value>) -> ThreadItem {
         exit_code,
         duration_ms: duration(map),
         reason: None,
+        full_output: None,
         terminal_id: None,
     }
 }

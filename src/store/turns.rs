@@ -511,6 +511,7 @@ fn command_item(id: ItemId, words: &[String], cwd: PathBuf) -> ThreadItem {
         confined: Confined::Workspace,
         status: ItemStatus::Interrupted,
         aggregated_output: None,
+        full_output: None,
         exit_code: None,
         duration_ms: None,
         reason: None,

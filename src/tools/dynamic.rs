@@ -65,7 +65,7 @@ fn check(spec: &DynamicToolSpec, own: &Registry) -> Result<(), String> {
         return Err("Countersign has a tool of this name itself".to_owned());
     }
     if name.starts_with(OF_SERVERS) {
-        return Err(format!("names that begin with {OF_SERVERS} belong to tool servers"));
+        return Err(format!("names that begin with {OF_SERVERS} belong to MCP servers"));
     }
     let size = spec.description.len() + spec.input_schema.to_string().len();
     if size > MOST_BYTES {
@@ -176,7 +176,7 @@ mod tests {
             ("shell", good.clone(), "itself"),
             ("apply_patch", good.clone(), "itself"),
             ("applypatch", good.clone(), "itself"),
-            ("mcp__a__b", good.clone(), "tool servers"),
+            ("mcp__a__b", good.clone(), "MCP servers"),
             ("t", json!([]), "not a JSON object"),
             ("t", json!("object"), "not a JSON object"),
             ("t", json!({"type": "array"}), "another type"),

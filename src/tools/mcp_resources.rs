@@ -1,4 +1,4 @@
-//! `list_mcp_resources`, `list_mcp_resource_templates` and `read_mcp_resource`: what tool servers hold beside their tools.
+//! `list_mcp_resources`, `list_mcp_resource_templates` and `read_mcp_resource`: what MCP servers hold beside their tools.
 
 use super::{Call, Host, Look, Tool, ToolError, ToolOutput, arguments, schema, shown_arguments};
 use crate::mcp::{Server, result, untrusted};
@@ -84,7 +84,7 @@ impl Tool for List {
         let known = names(&self.servers);
         ToolSpec::Function {
             name: name.to_owned(),
-            description: format!("Lists the {what} of tool servers. Servers that have some: {known}."),
+            description: format!("Lists the {what} of MCP servers. Servers that have some: {known}."),
             strict: false,
             parameters: schema(
                 json!({
@@ -102,8 +102,8 @@ impl Tool for List {
 
     fn look(&self, call: &Call) -> Option<Look> {
         let title = match self.kind {
-            Kind::Resources => "List resources of tool servers",
-            Kind::Templates => "List resource templates of tool servers",
+            Kind::Resources => "List resources of MCP servers",
+            Kind::Templates => "List resource templates of MCP servers",
         };
         Some(Look {
             title: title.to_owned(),
@@ -161,7 +161,7 @@ impl Tool for Read {
         ToolSpec::Function {
             name: "read_mcp_resource".to_owned(),
             description: format!(
-                "Reads a resource of a tool server by its URI. Servers that have some: {}.",
+                "Reads a resource of an MCP server by its URI. Servers that have some: {}.",
                 names(&self.servers)
             ),
             strict: false,
@@ -182,7 +182,7 @@ impl Tool for Read {
     fn look(&self, call: &Call) -> Option<Look> {
         let title = match arguments::<ReadArguments>(call) {
             Ok(ReadArguments { server, uri }) => format!("Read {uri} of {server}"),
-            Err(_) => "Read a resource of a tool server".to_owned(),
+            Err(_) => "Read a resource of an MCP server".to_owned(),
         };
         Some(Look {
             title,
@@ -234,7 +234,7 @@ fn names(servers: &[Arc<Server>]) -> String {
 fn find<'a>(servers: &'a [Arc<Server>], name: &str) -> Result<&'a Arc<Server>, ToolError> {
     servers.iter().find(|server| server.name == name).ok_or_else(|| {
         ToolError::Answer(format!(
-            "There is no tool server {name} with resources. There are: {}.",
+            "There is no MCP server {name} with resources. There are: {}.",
             names(servers)
         ))
     })

@@ -94,7 +94,7 @@ impl Tool for RequestUserInput {
         Some(Look {
             title: match headers.is_empty() {
                 true => "Ask you".to_owned(),
-                false => format!("Ask you: {}", headers.join(", ")),
+                false => format!("Questions: {}", headers.join(", ")),
             },
             arguments,
         })

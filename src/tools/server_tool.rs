@@ -36,7 +36,7 @@ impl ServerCall {
         looked.await.map_err(|error| {
             tracing::error!(%error, "a tool was not looked at");
             format!(
-                "What the tool server {} runs could not be looked at.",
+                "What the MCP server {} runs could not be looked at.",
                 shown_name(&self.server.name)
             )
         })

@@ -38,7 +38,7 @@ export function block(page, part) {
 }
 
 /**
- * A tool server's program in a folder of its own: where this checkout lies in a folder that commands can write, all of it would count as
+ * An MCP server's program in a folder of its own: where this checkout lies in a folder that commands can write, all of it would count as
  * the server's code, and it changes while tests run.
  */
 export function toolServer(scene, name = "server.mjs") {

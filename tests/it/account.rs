@@ -1,4 +1,4 @@
-//! Logging in and out, and what is made of it: the real program, an authorisation server and a model on this machine, and a
+//! Signing in and out, and what is made of it: the real program, an authorization server and a model on this machine, and a
 //! browser that a script drives.
 
 mod cli;

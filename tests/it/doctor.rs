@@ -118,6 +118,23 @@ fn a_machine_with_a_key_is_fit() {
     assert!(table.contains("  ok  model") && !table.contains('\x1b'), "{table}");
 }
 
+/// Who runs it from an extension is not advised to install that; other editors are still named.
+#[test]
+fn the_editor_that_starts_it_needs_no_advice() {
+    for (program, rest) in [("code", None), ("hx", Some("Helix: in ~/.config/helix"))] {
+        let machine = Machine::new().env("COUNTERSIGN_EDITOR", "VS Code").program(program);
+        let editors = text(check(&machine.report().1, "editors"));
+        assert!(
+            editors.contains("VS Code: set up") && !editors.contains("install the extension"),
+            "{editors}"
+        );
+        assert!(rest.is_none_or(|rest| editors.contains(rest)), "{editors}");
+    }
+    let other = Machine::new().env("COUNTERSIGN_EDITOR", "Ed").program("code");
+    let editors = text(check(&other.report().1, "editors"));
+    assert!(editors.contains("install the extension"), "{editors}");
+}
+
 #[test]
 fn without_a_model_it_says_how_to_get_one() {
     // A provider was chosen, so no other one is looked for on this machine.
@@ -221,7 +238,7 @@ fn tool_servers_are_started_for_a_moment() {
     let checks = report["checks"].as_array().expect("checks");
     let check = checks
         .iter()
-        .find(|check| check["name"] == "tool servers")
+        .find(|check| check["name"] == "MCP servers")
         .expect("a check");
     assert_eq!(check["state"], "warn");
     assert_eq!(check["summary"], "2 configured, 1 of them not working");
@@ -234,7 +251,7 @@ fn tool_servers_are_started_for_a_moment() {
     assert_eq!(check["details"][1], "good: 1 tools");
     // Without servers there is nothing to say.
     let (_, report) = Machine::new().report();
-    assert!(!report.to_string().contains("tool servers"));
+    assert!(!report.to_string().contains("MCP servers"));
 }
 
 #[test]
@@ -256,14 +273,14 @@ fn tool_servers_are_listed_and_a_login_is_explained() {
     let (code, text) = run(&["list"]);
     assert_eq!(code, Some(1));
     assert!(
-        text.contains("good: look, find\n") && text.contains("web: The tool server web did not start"),
+        text.contains("good: look, find\n") && text.contains("web: The MCP server web did not start"),
         "{text}"
     );
     assert!(!text.contains("far"), "{text}");
     let (code, text) = run(&["login", "web"]);
     assert_eq!(code, Some(1));
     assert!(
-        text.contains("The login to the tool server web failed: 127.0.0.1:9"),
+        text.contains("The login to the MCP server web failed: 127.0.0.1:9"),
         "{text}"
     );
     let (code, text) = run(&["login", "nobody"]);

@@ -195,7 +195,7 @@ const VIM_PLAY: &str = r#"
 let g:answers = []
 function! s:play() abort
   doautocmd <nomodeline> User lsp_setup
-  let choices = [{'title': 'Deny'}, {'title': 'Run once'}, {'title': 'Stop the turn'}]
+  let choices = [{'title': 'Deny'}, {'title': 'Allow Once'}, {'title': 'Deny and Stop'}]
   let params = {'message': "Run\nthis?", 'actions': choices}
   set mouse=a
   call feedkeys("3\<CR>", 't')
@@ -240,8 +240,8 @@ fn vim_sends_back_the_choice_that_was_typed() {
     let told = std::fs::read_to_string(folder.path().join("told")).unwrap_or_else(|_| panic!("{seen}"));
     let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
     let answers = serde_json::json!([
-        ["s", {"id": 0, "result": {"title": "Run once"}}],
-        ["s", {"id": 1, "result": {"title": "Stop the turn"}}],
+        ["s", {"id": 0, "result": {"title": "Allow Once"}}],
+        ["s", {"id": 1, "result": {"title": "Deny and Stop"}}],
         ["s", {"id": 2, "result": null}],
         ["s", {"id": 3, "result": null}],
     ]);

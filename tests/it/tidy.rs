@@ -65,7 +65,7 @@ const WALLS: &[(&str, &[&str], &str)] = &[
         "the wire stops at server/",
     ),
     (r"\breqwest\b", &["model"], "HTTP to providers is the model layer's"),
-    (r"\brmcp\b", &["mcp"], "tool servers are spoken to by mcp/"),
+    (r"\brmcp\b", &["mcp"], "MCP servers are spoken to by mcp/"),
     (
         r"\bprocess::(\{[^}]*)?\bCommand\b",
         &["exec", "cli/demo", "patch/disk/tests", "server/door/peer/linux/tests"],

@@ -137,7 +137,7 @@ def main() -> int:
     play(pool, again=kind not in ("scenes", "nightly"))
     end = report.Report(pool, started, time.monotonic(), report.kept_time(ROOT / "tests/time.md", kind))
     end.write()
-    # The program of the tests' tool servers (tests/it/support/mcp.rs).
+    # The program of the tests' MCP servers (tests/it/support/mcp.rs).
     for link in Path(tempfile.gettempdir()).glob("countersign-tool-server-*"):
         shutil.rmtree(link, ignore_errors=True)
     say("\n" + "\n".join(end.lines()))

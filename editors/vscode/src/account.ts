@@ -1,5 +1,5 @@
 /**
- * Who is logged in, what is left of the allowance, and what can be done about it. Logging in and out is the server's own: it opens the
+ * Who is signed in, what is left of the allowance, and what can be done about it. Signing in and out is the server's own: it opens the
  * page and says how it ended.
  */
 import * as vscode from "vscode";
@@ -35,7 +35,7 @@ export class AccountItem implements vscode.Disposable {
     return this.limits === undefined ? [] : allowanceWords(this.limits);
   }
 
-  /** Shows who is logged in and what is left, with what can be done. */
+  /** Shows who is signed in and what is left, with what can be done. */
   async show(): Promise<void> {
     const [read, status, asked] = await Promise.allSettled([
       this.threads.request("countersign/account/read", {}),
@@ -49,11 +49,11 @@ export class AccountItem implements vscode.Disposable {
     const who = accountWords(read.value, status.status === "fulfilled" ? status.value : undefined);
     const items: (vscode.QuickPickItem & { command?: string })[] = [
       ...this.allowance.map((label) => ({ label: `$(dashboard) ${label}` })),
-      ...(read.value.account ? [{ label: "$(sign-out) Log out", command: "countersign.logout" }] : []),
-      ...(read.value.requiresOpenaiAuth ? [{ label: `$(sign-in) ${read.value.account ? "Log in otherwise" : "Log in"}`, command: "countersign.login" }] : []),
+      ...(read.value.account ? [{ label: "$(sign-out) Sign out", command: "countersign.logout" }] : []),
+      ...(read.value.requiresOpenaiAuth ? [{ label: `$(sign-in) ${read.value.account ? "Sign in another way" : "Sign in"}`, command: "countersign.login" }] : []),
       { label: "$(gear) Settings of the provider", command: "countersign.account.settings" },
     ];
-    const picked = await vscode.window.showQuickPick(items, { title: who, placeHolder: "What is to be done?" });
+    const picked = await vscode.window.showQuickPick(items, { title: who, placeHolder: "Choose an action" });
     if (picked?.command === "countersign.account.settings") {
       await vscode.commands.executeCommand("workbench.action.openSettings", "countersign.model_provider");
     } else if (picked?.command !== undefined) {

@@ -3,7 +3,7 @@
  */
 export class Cancelled extends Error {
   constructor() {
-    super("the call was taken back");
+    super("the call was cancelled");
   }
 }
 

@@ -64,13 +64,8 @@ export const showAccount: Command = ({ account }) => async () => {
   }
 };
 
-/** The editor gives its extensions no microphone. */
-export const talk: Command = () => () => {
-  void vscode.window.showInformationMessage("VS Code gives extensions no microphone, so one cannot talk to the agent here. The server can hear and speak: its protocol (docs/realtime.md) is open to other clients. Dictation into the chat works by the editor's own speech extension.");
-};
-
 /** The server's own check of this machine. */
-export const doctor: Command = ({ ctx }) => () => { runOwn(ctx, "Countersign Doctor", ["doctor"]); };
+export const doctor: Command = ({ ctx }) => () => { runOwn(ctx, "Countersign Diagnostics", ["doctor"]); };
 
 /** The product at work, without a key or a network. */
 export const demo: Command = ({ ctx }) => () => { runOwn(ctx, "Countersign Demo", ["demo", "--yes"]); };
@@ -78,7 +73,7 @@ export const demo: Command = ({ ctx }) => () => { runOwn(ctx, "Countersign Demo"
 function runOwn(ctx: Ctx, name: string, args: readonly string[]): void {
   const located = ctx.locate();
   if (located !== undefined) {
-    runInTerminal({ name, program: located.program, args, env: serverEnvironment(process.env, located.settings.env), cwd: foldersOnDisk()[0]?.uri.fsPath });
+    runInTerminal({ name, program: located.program, args, env: { ...serverEnvironment(process.env, located.settings.env), COUNTERSIGN_EDITOR: "VS Code" }, cwd: foldersOnDisk()[0]?.uri.fsPath });
   }
 }
 

@@ -171,7 +171,7 @@ export class Ctx implements vscode.Disposable {
     } catch (error) {
       this.log.error(`The server did not start: ${String(error)}`);
       await this.dropClient();
-      this.fail(`The Countersign server (${program}) did not start: ${message(error)}.`, "The log has what it said. “Countersign: Run Doctor” checks the installation.");
+      this.fail(`The Countersign server (${program}) did not start: ${message(error)}.`, "The log has what it said. “Countersign: Run Diagnostics” checks the installation.");
     }
   }
 
@@ -222,11 +222,11 @@ export class Ctx implements vscode.Disposable {
     const wait = this.backOff.ended(Date.now());
     this.threads.connect(undefined);
     if (wait === undefined) {
-      this.fail("The Countersign server ends again and again.", "The log has its last words. “Countersign: Run Doctor” checks the installation; then run “Countersign: Restart Server”.");
+      this.fail("The Countersign server ends again and again.", "See the log. “Countersign: Run Diagnostics” checks the installation; then run “Countersign: Restart Server”.");
       return;
     }
     this.log.warn(`The server has ended; it is started again in ${wait} ms`);
-    this.setState({ kind: "failed", problem: "The Countersign server has stopped.", advice: `It is started again in ${Math.ceil(wait / 1000)} s; the log has its last words.` });
+    this.setState({ kind: "failed", problem: "The Countersign server has stopped.", advice: `See the log. Restarting in ${Math.ceil(wait / 1000)} s.` });
     this.again = setTimeout(() => {
       void this.enqueue(async () => {
         await this.dropClient();

@@ -32,7 +32,6 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "countersign.server.doctor": commands.doctor,
   "countersign.server.demo": commands.demo,
   "countersign.account.show": commands.showAccount,
-  "countersign.realtime.start": commands.talk,
   "countersign.chat.open": commands.openChat,
   "countersign.chat.new": commands.newChat,
   "countersign.chat.openInEditor": commands.openChatInEditor,

@@ -1,7 +1,7 @@
 // The custom protocol's types and methods. Generated from the Rust types by `UPDATE=1 cargo test`; do not edit.
 /* eslint-disable */
 
-/** Who is logged in, as far as it is known. Nothing of it is verified. */
+/** Who is signed in, as far as it is known. Nothing of it is verified. */
 export type Account =
   | {
     "type": "apiKey";
@@ -30,7 +30,7 @@ export type AccountLoginCompleted = {
   error?: string | null;
 };
 
-/** Which way to log in. */
+/** Which way to sign in. */
 export type AccountLoginStartParams =
   | {
     "type": "apiKey";
@@ -84,7 +84,7 @@ export type AccountReadParams = {
 };
 
 export type AccountReadResult = {
-  /** Absent: nobody is logged in, or the provider needs no account. */
+  /** Absent: nobody is signed in, or the provider needs no account. */
   account?: Account | null;
   /** Whether the configured provider takes a login. */
   requiresOpenaiAuth: boolean;
@@ -527,7 +527,7 @@ export type EditorDiagnostic = {
   message: string;
 };
 
-/** One question of a tool server to the person. */
+/** One question of an MCP server to the person. */
 export type ElicitationId = string;
 
 /** Something to do about an error. */
@@ -753,7 +753,7 @@ export type Granular = {
   rules?: boolean;
   /** For more than the policy allows, asked for by the model. */
   requestPermissions?: boolean;
-  /** That tool servers ask. */
+  /** That MCP servers ask. */
   mcpElicitations?: boolean;
 };
 
@@ -1021,7 +1021,7 @@ export type McpListResult = {
   data: Array<McpServer>;
 };
 
-/** A login to a tool server has come to its end. */
+/** A login to an MCP server has come to its end. */
 export type McpLoginCompleted = {
   server: string;
   success: boolean;
@@ -1049,7 +1049,7 @@ export type McpLogoutParams = {
 };
 
 export type McpLogoutResult = {
-  /** False: nobody was logged in to it. */
+  /** False: nobody was signed in to it. */
   forgotten: boolean;
 };
 
@@ -2132,6 +2132,11 @@ export type ThreadItem =
     status: ItemStatus;
   /** Standard output and error as they came, bounded, middle cut out. */
   aggregatedOutput?: string | null;
+  /**
+   * A file with all of it, where the middle is cut out of `aggregated_output`: text without control characters, up to 64 MiB. It is
+   * kept for 14 days at most.
+   */
+  fullOutput?: string | null;
     exitCode?: number | null;
     durationMs?: number | null;
   /** Why it was asked about, refused or stopped. */
@@ -3060,13 +3065,13 @@ export interface ClientRequests {
   "countersign/terminal/resize": { params: TerminalResizeParams; result: TerminalResizeResult };
   /** Ends one terminal, or all, with everything started in them. */
   "countersign/terminal/kill": { params: TerminalKillParams; result: TerminalKillResult };
-  /** The tool servers of a thread: how they are, their tools, resources and templates. Waits a bounded time for what must be asked of them. */
+  /** The MCP servers of a thread: how they are, their tools, resources and templates. Waits a bounded time for what must be asked of them. */
   "countersign/mcp/list": { params: McpListParams; result: McpListResult };
-  /** Reads the configuration of tool servers again. It takes effect with the next turn; one that runs keeps its servers. */
+  /** Reads the configuration of MCP servers again. It takes effect with the next turn; one that runs keeps its servers. */
   "countersign/mcp/refresh": { params: McpRefreshParams; result: McpRefreshResult };
-  /** Begins a login to a tool server in a browser. `mcp/login/completed` tells how it ended. */
+  /** Begins a login to an MCP server in a browser. `mcp/login/completed` tells how it ended. */
   "countersign/mcp/login": { params: McpLoginParams; result: McpLoginResult };
-  /** Forgets the login to a tool server. */
+  /** Forgets the login to an MCP server. */
   "countersign/mcp/logout": { params: McpLogoutParams; result: McpLogoutResult };
   /** One page of a server's resources. */
   "countersign/mcp/resource/list": { params: McpResourceListParams; result: McpResourceListResult };
@@ -3074,15 +3079,15 @@ export interface ClientRequests {
   "countersign/mcp/resource/templates": { params: McpResourceListParams; result: McpResourceListResult };
   /** What a resource holds. */
   "countersign/mcp/resource/read": { params: McpResourceReadParams; result: McpResourceReadResult };
-  /** Settles a tool server's question from another surface than the one that was asked. */
+  /** Settles an MCP server's question from another surface than the one that was asked. */
   "countersign/mcp/elicitation/respond": { params: McpElicitationRespondParams; result: McpElicitationRespondResult };
-  /** Who is logged in, and whether the configured provider takes a login. */
+  /** Who is signed in, and whether the configured provider takes a login. */
   "countersign/account/read": { params: AccountReadParams; result: AccountReadResult };
   /** Logs in with a key, or begins a login to an account. Answered before the person has done anything. */
   "countersign/account/login/start": { params: AccountLoginStartParams; result: AccountLoginStartResult };
   /** Gives up the login that runs. */
   "countersign/account/login/cancel": { params: AccountLoginCancelParams; result: AccountLoginCancelResult };
-  /** Forgets what was logged in with; the server is told where it takes that. */
+  /** Forgets what was signed in with; the server is told where it takes that. */
   "countersign/account/logout": { params: AccountLogoutParams; result: AccountLogoutResult };
   /** How requests to the configured provider are allowed. */
   "countersign/account/status": { params: AccountStatusParams; result: AccountStatusResult };
@@ -3142,7 +3147,7 @@ export interface ServerRequests {
   "countersign/tool/call": { params: ToolCallParams; result: ToolCallResult };
   /** May this tool of a server be called? */
   "countersign/approval/tool": { params: ToolApproval; result: ApprovalResponse };
-  /** A tool server asks the person something. */
+  /** An MCP server asks the person something. */
   "countersign/mcp/elicitation": { params: McpElicitation; result: McpElicitationResponse };
   /** Save these documents, which the agent changed, so that the command that follows sees them. */
   "countersign/document/save": { params: DocumentSaveParams; result: DocumentSaveResult };
@@ -3226,11 +3231,11 @@ export interface Notifications {
   "countersign/userInput/requested": At & UserInputRequested;
   /** What the model asked is answered, or pointless; close what shows it. */
   "countersign/userInput/resolved": At & UserInputResolved;
-  /** A tool server asks the person something. Clients with the plugin protocol are asked by request. */
+  /** An MCP server asks the person something. Clients with the plugin protocol are asked by request. */
   "countersign/mcp/elicitationRequested": At & McpElicitationRequested;
   /** The server's question is settled or pointless; close what shows it. */
   "countersign/mcp/elicitationResolved": At & McpElicitationResolved;
-  /** How a tool server is: after `thread/configured` for each, and after each change. */
+  /** How an MCP server is: after `thread/configured` for each, and after each change. */
   "countersign/mcp/status": At & McpStatusChanged;
   /** An agent that works for this thread has begun, ended or is closed. Also between turns. */
   "countersign/thread/agentStatus": At & AgentStatusChanged;
@@ -3254,11 +3259,11 @@ export interface Notifications {
   "countersign/realtime/closed": At & RealtimeClosed;
   /** Something the person should know; never ends a turn. */
   "countersign/warning": At & Warning;
-  /** A turn failed, and `turn/completed` follows; or, outside of any turn, a tool server or a realtime conversation did not start, or the thread ends and could not be recorded to its end. */
+  /** A turn failed, and `turn/completed` follows; or, outside of any turn, an MCP server or a realtime conversation did not start, or the thread ends and could not be recorded to its end. */
   "countersign/error": At & ErrorEvent;
   /** A login has come to its end. Follows the answer of the request that began or ended it. */
   "countersign/account/login/completed": AccountLoginCompleted;
-  /** A login to a tool server has come to its end. Follows the answer of the request that began it. */
+  /** A login to an MCP server has come to its end. Follows the answer of the request that began it. */
   "countersign/mcp/login/completed": McpLoginCompleted;
   /** The person is known in another way, or not any more. */
   "countersign/account/updated": AccountUpdated;

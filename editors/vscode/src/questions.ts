@@ -247,7 +247,7 @@ async function elicit(elicitation: McpElicitation): Promise<McpElicitationRespon
   }
   const wants = link === undefined ? "" : ` It wants to open ${visible(link)}`;
   const notes = (elicitation.notes ?? []).map((note) => ` Note: ${visibleText(note)}`).join("");
-  const message = plain(`The tool server ${nameOf(elicitation.server)} asks: ${visibleText(elicitation.message)}${wants}${notes}`);
+  const message = plain(`The MCP server ${nameOf(elicitation.server)} asks: ${visibleText(elicitation.message)}${wants}${notes}`);
   const yes = !fitsMessage(message) ? READ : link === undefined ? ANSWER : OPEN_LINK;
   const chosen = await vscode.window.showInformationMessage(yes === READ ? cut(message, BEGINNING) : message, yes, DECLINE);
   if (chosen !== yes) {
@@ -282,11 +282,11 @@ function webLink(url: string): string | undefined {
   return link !== undefined && /^https?:/i.test(link) ? link : undefined;
 }
 
-/** Opens what a tool server wants to be opened. A yes is told only once the browser has it: the editor may ask, and be told no. */
+/** Opens what an MCP server wants to be opened. A yes is told only once the browser has it: the editor may ask, and be told no. */
 export async function openForServer(server: string, url: string): Promise<McpElicitationResponse> {
   const link = webLink(url);
   if (link === undefined) {
-    void vscode.window.showWarningMessage(plain(`The link of the tool server ${nameOf(server)} was not opened, because it is not one of the web: ${cut(visible(url), 200)}`));
+    void vscode.window.showWarningMessage(plain(`The link of the MCP server ${nameOf(server)} was not opened, because it is not one of the web: ${cut(visible(url), 200)}`));
     return { action: "decline" };
   }
   return { action: (await vscode.env.openExternal(vscode.Uri.parse(link, true))) ? "accept" : "cancel" };

@@ -97,7 +97,7 @@ function running(state: Extract<ServerState, { kind: "running" }>, { running, wa
     ...allowance,
     elsewhere.length === 0 ? undefined : `Not on a disk, so not seen by the agent: ${elsewhere.join(", ")}`,
     running === 0 ? undefined : running === 1 ? "One turn runs" : `${running} turns run`,
-    waiting === 0 ? undefined : waiting === 1 ? "One conversation waits for you: click to answer" : `${waiting} conversations wait for you: click to answer the first`,
+    waiting === 0 ? undefined : waiting === 1 ? "One conversation is waiting for you: click to answer" : `${waiting} conversations are waiting for you: click to answer the first`,
   ];
   return { text: `${icon} ${parts.filter(Boolean).join(" · ")}`, tooltip: lines.filter(Boolean).join("\n"), alarm: waiting > 0 };
 }

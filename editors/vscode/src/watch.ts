@@ -46,7 +46,7 @@ export class Watch implements vscode.Disposable {
       }
       case "countersign/thread/statusChanged":
         if (event.params.status === "waitingOnApproval" || event.params.status === "waitingOnUserInput") {
-          this.tell(event.params.threadId, this.begun.get(event.params.threadId), "waits for you");
+          this.tell(event.params.threadId, this.begun.get(event.params.threadId), "is waiting for you");
         }
         break;
       case "countersign/thread/tokenUsage":

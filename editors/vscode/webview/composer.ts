@@ -27,7 +27,7 @@ interface Offer {
 }
 
 export class Composer {
-  readonly text = el("textarea", { label: "Message to the agent", attrs: { rows: "1", placeholder: "Ask, or tell what to do. @ mentions, / calls, ! runs a command", "aria-autocomplete": "list", "aria-controls": "offers" } });
+  readonly text = el("textarea", { label: "Message to the agent", attrs: { rows: "1", placeholder: "Ask, or say what to do. @ for context, / for commands, ! for shell", "aria-autocomplete": "list", "aria-controls": "offers" } });
   private readonly offers = el("ul", { class: "offers", role: "listbox", attrs: { id: "offers" } });
   private readonly images = el("div", { class: "images" });
   private readonly chips = el("div", { class: "chips" });
@@ -36,7 +36,7 @@ export class Composer {
   private readonly effort = el("select", { label: "Effort", title: "How much the model thinks" });
   private readonly sendButton = button("", () => { this.send(false); }, { class: "send primary", label: "Send", icon: "send" });
   private readonly queueButton = iconButton("down", "Queue: give it a turn of its own after the running one (Alt+Enter)", () => { this.send(true); });
-  private readonly stopButton = button("", () => { this.stop(); }, { class: "send stop", label: "Stop the turn (Escape)", title: "Stop the turn (Escape)", icon: "stop" });
+  private readonly stopButton = button("", () => { this.stop(); }, { class: "send stop", label: "Stop (Esc)", title: "Stop (Esc)", icon: "stop" });
   readonly root: HTMLElement;
 
   private readonly history = new InputHistory();
@@ -133,7 +133,7 @@ export class Composer {
     this.running = running;
     this.stopButton.hidden = !running;
     this.queueButton.hidden = !running;
-    this.text.placeholder = running ? "Say more. Escape stops the turn" : "Ask, or tell what to do. @ mentions, / calls, ! runs a command";
+    this.text.placeholder = running ? "Add a follow-up (Esc to stop)" : "Ask, or say what to do. @ for context, / for commands, ! for shell";
     this.fit();
   }
 

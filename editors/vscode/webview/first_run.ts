@@ -12,6 +12,14 @@ export interface Setup {
   readonly problem: string | undefined;
 }
 
+/** What has been typed of a key: it outlives that the page is drawn again. */
+let typed = "";
+
+/** A model can be asked: the key is not kept here any longer. */
+export function forgetKey(): void {
+  typed = "";
+}
+
 /** Whether the person has to do something first. */
 export function isMissing({ setup }: Setup): boolean {
   return setup !== null && !setup.ready;
@@ -22,6 +30,8 @@ export function firstRun({ setup, problem }: Setup): HTMLElement[] {
     return [];
   }
   const key = el("input", { label: `API key of ${setup.provider}`, attrs: { type: "password", placeholder: "sk-…", autocomplete: "off", spellcheck: "false" } });
+  key.value = typed;
+  key.addEventListener("input", () => { typed = key.value; });
   const save = (): void => {
     if (key.value.trim() !== "") post({ type: "saveKey", key: key.value.trim() });
   };
@@ -36,11 +46,11 @@ export function firstRun({ setup, problem }: Setup): HTMLElement[] {
         el("div", { class: "buttons" }, button("Save Key", save, { class: "primary" }), setup.takesBrowser ? help("Sign In with a Browser", "logIn") : undefined),
         el("p", { class: "dim" }, "Countersign keeps it in its home folder, or in the keyring if your settings say so. Commands in the sandbox cannot read it."),
       ]
-    : [el("p", {}, setup.envKey ? `${setup.provider} takes its key from the environment variable ${setup.envKey}. Set it in the setting “countersign.server.env”; the server starts again by itself.` : `${setup.provider} cannot be asked yet. The doctor says what is missing.`)];
+    : [el("p", {}, setup.envKey ? `${setup.provider} takes its key from the environment variable ${setup.envKey}. Set it in the setting “countersign.server.env”; the server starts again by itself.` : `${setup.provider} cannot be asked yet. Run Diagnostics says what is missing.`)];
   return [
     el("h2", {}, "Connect a model"),
     ...byKey.filter((one) => one !== undefined),
     el("p", {}, "Or start a local server: Ollama, llama.cpp or LM Studio on this machine is used as soon as it runs."),
-    el("div", { class: "buttons" }, button("Look Again", () => { post({ type: "setup" }); }), help("Other Providers…", "provider"), help("Watch the Demo", "demo"), help("Run the Doctor", "doctor")),
+    el("div", { class: "buttons" }, button("Look Again", () => { post({ type: "setup" }); }), help("Other Providers…", "provider"), help("Watch the Demo", "demo"), help("Run Diagnostics", "doctor")),
   ];
 }

@@ -11,7 +11,7 @@ import type { RateWindow } from "../src/protocol";
 import type { ThreadEvent } from "../src/rpc";
 import { Composer } from "./composer";
 import { button, el, iconButton, redraw } from "./dom";
-import { firstRun, isMissing } from "./first_run";
+import { firstRun, forgetKey, isMissing } from "./first_run";
 import type { Setup } from "./first_run";
 import { keep, kept, post } from "./host";
 import { RowList } from "./list";
@@ -148,7 +148,8 @@ function drawActivity(): void {
   activity.hidden = (shown?.running === undefined && open === 0) || shown?.retry !== undefined;
   drawRetry();
   const since = shown?.running === undefined || shown.running.startedAtMs === 0 ? "" : duration(Math.max(0, Date.now() - shown.running.startedAtMs));
-  const words = open > 0 ? "Waits for your answer" : reviews ? "Waits for your review" : step === undefined ? "Working" : step.step;
+  const isApproval = first?.body.kind === "question" && first.body.question.kind === "approval";
+  const words = open > 0 ? `Waiting for your ${isApproval ? "approval" : "answer"}` : reviews ? "Waiting for your review" : step === undefined ? "Working" : step.step;
   const facts = JSON.stringify([words, open, reviews, first?.key, plan]);
   elapsed.textContent = since;
   // Buttons that are just being pressed must stay the same.
@@ -204,7 +205,7 @@ function drawQueue(): void {
   }
   const act = (action: "remove" | "up" | "down", queuedId: string) => (): void => { post({ type: "queue", action, queuedId, text: "" }); };
   queue.replaceChildren(
-    el("div", { class: "title" }, waiting.paused ? "Paused" : "Next", ...(waiting.paused ? [button("Go on", () => { post({ type: "queue", action: "resume", queuedId: "", text: "" }); }, { class: "small" })] : [])),
+    el("div", { class: "title" }, waiting.paused ? "Paused" : "Queued", ...(waiting.paused ? [button("Resume", () => { post({ type: "queue", action: "resume", queuedId: "", text: "" }); }, { class: "small" })] : [])),
     ...waiting.inputs.map((one, i) => {
       const text = textOf(one.input);
       const row = el("div", { class: "queued", attrs: { "data-of": one.id } }, el("span", { class: "grow" }, cut(text, 200)), iconButton("edit", "Edit", () => {
@@ -222,7 +223,7 @@ function drawQueue(): void {
         });
         row.replaceChildren(box);
         box.focus();
-      }), ...(i > 0 ? [iconButton("up", "Earlier", act("up", one.id))] : []), ...(i < waiting.inputs.length - 1 ? [iconButton("down", "Later", act("down", one.id))] : []), iconButton("close", "Take out", act("remove", one.id)));
+      }), ...(i > 0 ? [iconButton("up", "Earlier", act("up", one.id))] : []), ...(i < waiting.inputs.length - 1 ? [iconButton("down", "Later", act("down", one.id))] : []), iconButton("close", "Remove", act("remove", one.id)));
       return row;
     }),
   );
@@ -242,7 +243,7 @@ function drawMeters(): void {
   const shown = view();
   const used = percentUsed(shown?.usage);
   const limit = (window: RateWindow | null | undefined): HTMLElement[] =>
-    window ? [meter(windowShort(window.windowMinutes), window.usedPercent, `${windowName("Allowance", window.windowMinutes)}: ${Math.round(window.usedPercent)} % used${window.resetsAt ? `, anew ${dateWords(new Date(window.resetsAt * 1000).toLocaleString())}` : ""}`)] : [];
+    window ? [meter(windowShort(window.windowMinutes), window.usedPercent, `${windowName("Allowance", window.windowMinutes)}: ${Math.round(window.usedPercent)} % used${window.resetsAt ? `, resets ${dateWords(new Date(window.resetsAt * 1000).toLocaleString())}` : ""}`)] : [];
   meters.replaceChildren(
     ...(shown?.usage === undefined ? [] : used === undefined ? [el("span", { class: "dim" }, `${tokens(shown.usage.total.totalTokens)} tokens`)] : [meter("Context", used, `${tokens(shown.usage.last.totalTokens)} of ${tokens(shown.usage.modelContextWindow ?? 0)} tokens of the model's context window; ${tokens(shown.usage.total.totalTokens)} used in all`)]),
     ...limit(shown?.limits?.primary),
@@ -266,7 +267,7 @@ function tell(event: ThreadEvent): void {
     case "countersign/approval/requested":
     case "countersign/userInput/requested":
     case "countersign/mcp/elicitationRequested":
-      urgent.textContent = "The agent waits for your answer.";
+      urgent.textContent = "The agent is waiting for your answer.";
       break;
     case "countersign/proposal/created":
       live.textContent = "The agent proposes changes to files.";
@@ -333,6 +334,7 @@ window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
       break;
     case "setup":
       setup = { setup: data.setup, problem: data.problem };
+      if (!isMissing(setup)) forgetKey();
       greet(...greeting);
       drawConnect(isConnecting && (setup.problem !== undefined || isMissing(setup)));
       break;
@@ -370,7 +372,7 @@ window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
 function drawConnect(open: boolean): void {
   isConnecting = open;
   connectBox.hidden = !open;
-  connectBox.replaceChildren(...(open ? [...firstRun(setup), iconButton("close", "Close", () => { drawConnect(false); })] : []));
+  redraw(connectBox, () => { connectBox.replaceChildren(...(open ? [...firstRun(setup), iconButton("close", "Close", () => { drawConnect(false); })] : [])); }, composer.text);
 }
 
 /** What is known of the ways to a model. */
@@ -383,7 +385,7 @@ function greet(folder: string, trouble: string | null, remedy: Remedy): void {
   const facts = JSON.stringify([greeting, setup]);
   if (facts !== shownWelcome) {
     shownWelcome = facts;
-    empty.replaceChildren(...welcome(folder, trouble, remedy));
+    redraw(empty, () => { empty.replaceChildren(...welcome(folder, trouble, remedy)); }, composer.text);
   }
 }
 
@@ -397,9 +399,9 @@ function welcome(folder: string, trouble: string | null, remedy: Remedy): Node[]
   }
   const try_ = (text: string): HTMLElement => button(text, () => { composer.set(text); composer.focus(); }, { class: "suggestion" });
   return [
-    el("h2", {}, "What shall we do?"),
+    el("h2", {}, "What do you want to build?"),
     el("p", { class: "dim" }, `${folder === "" ? "" : `The agent works in ${folder}. `}Its patches wait for you to accept them. What its commands change there is listed, and you can undo it.`),
-    try_("Explain how this project is built up."),
+    try_("Explain how this project is structured."),
     try_("Run the tests and fix what fails."),
     try_("/review"),
   ];

@@ -1,5 +1,5 @@
 /**
- * Questions in the chat: approvals, what the model asks, what a tool server asks. Each is answered in place.
+ * Questions in the chat: approvals, what the model asks, what an MCP server asks. Each is answered in place.
  */
 import { fieldsOf, valueOf } from "../src/chat/form";
 import type { Question } from "../src/chat/view";
@@ -35,7 +35,7 @@ function approval(asked: Approval, settled: string | undefined): Node[] {
   if (settled !== undefined) {
     return box(title, asked.agent, settled, shown[0]);
   }
-  const words = el("input", { label: "Words to the agent", attrs: { type: "text", placeholder: "To deny with words: what should it do instead?" } });
+  const words = el("input", { label: "Words to the agent", attrs: { type: "text", placeholder: "Tell the agent what to do instead" } });
   const answer = (decision: ApprovalDecision) => (): void => {
     const feedback = words.value.trim();
     post({ type: "answerApproval", approvalId: asked.id, response: decision === "decline" && feedback !== "" ? { decision, feedback } : { decision } });
@@ -86,7 +86,7 @@ function userInput(request: UserInputRequest, settled: string | undefined): Node
     return box(request.questions.map((one) => one.question).join(" "), request.agent, settled);
   }
   const fields = request.questions.map((question) => {
-    const other = el("input", { label: "In other words", attrs: { type: "text", placeholder: question.options.length === 0 ? "Your answer" : "In other words…" } });
+    const other = el("input", { label: "Other answer", attrs: { type: "text", placeholder: question.options.length === 0 ? "Your answer" : "Other…" } });
     const choices = question.options.map((option) => {
       const radio = el("input", { attrs: { type: "radio", name: question.id, value: option.label } });
       return { radio, row: el("label", { class: "choice" }, radio, el("span", {}, option.label, el("span", { class: "dim" }, ` ${option.description}`))) };
@@ -105,12 +105,12 @@ function userInput(request: UserInputRequest, settled: string | undefined): Node
     }
     post({ type: "answerInput", id: request.id, response: { answers } });
   };
-  const form = el("form", { on: { submit: (event) => { event.preventDefault(); send(); } } }, ...fields.map((one) => one.row), el("div", { class: "buttons" }, button("Answer", send, { class: "primary" }), button("Do not answer", () => { post({ type: "answerInput", id: request.id, response: null }); })));
+  const form = el("form", { on: { submit: (event) => { event.preventDefault(); send(); } } }, ...fields.map((one) => one.row), el("div", { class: "buttons" }, button("Answer", send, { class: "primary" }), button("Skip", () => { post({ type: "answerInput", id: request.id, response: null }); })));
   return box(request.questions[0]?.header ?? "The agent asks", request.agent, settled, form);
 }
 
 function elicitation(asked: McpElicitation, settled: string | undefined): Node[] {
-  const title = `The tool server ${nameOf(asked.server)} asks`;
+  const title = `The MCP server ${nameOf(asked.server)} asks`;
   if (settled !== undefined) {
     return box(title, undefined, settled, markdown(asked.message));
   }

@@ -75,7 +75,7 @@ const LABELS: Readonly<Partial<Record<string, string>>> = {
   enteredReviewMode: "Review begins",
   exitedReviewMode: "Review",
   undo: "Undo",
-  contextCompaction: "Conversation summed up",
+  contextCompaction: "Compacted conversation",
 };
 
 /** What an undo came to for one file. */
@@ -105,7 +105,7 @@ function agentMessage(row: Row): Drawn {
     root.setAttribute("aria-busy", String(live));
     root.classList.toggle("live", live);
     view.update(item.text);
-    foot.replaceChildren(...[item.partial === true ? el("span", { class: "dim" }, "broken off") : "", time(now) ?? ""].filter((one) => one !== ""));
+    foot.replaceChildren(...[item.partial === true ? el("span", { class: "dim" }, "interrupted") : "", time(now) ?? ""].filter((one) => one !== ""));
   };
   update(row);
   return { root, update };
@@ -141,7 +141,7 @@ function command(row: Row, context: RowContext): Drawn {
     const words = item.source === "user" ? "Your command" : action === undefined || action.type === "unknown" ? undefined : action.type === "read" ? `reads ${action.name}` : action.type === "listFiles" ? `lists ${action.path ?? "files"}` : action.type === "search" ? `searches${action.query ? ` for ${action.query}` : ""}` : action.words;
     const ended = item.exitCode === null || item.exitCode === undefined ? undefined : el("span", { class: item.exitCode === 0 ? "status status-completed" : "status status-failed" }, `exit ${item.exitCode}`);
     const waits = item.status === "inProgress" && now.body.output === undefined && isAskedAbout(item.id, context);
-    const facts_ = [ended ?? (waits ? el("span", { class: "status status-waits" }, "waits for you") : status(item.status, "done")), item.durationMs ? duration(item.durationMs) : undefined, item.source === "user" ? "your shell" : confinedWords[item.confined], words];
+    const facts_ = [ended ?? (waits ? el("span", { class: "status status-waits" }, "waiting for approval") : status(item.status, "done")), item.durationMs ? duration(item.durationMs) : undefined, item.source === "user" ? "your shell" : confinedWords[item.confined], words];
     facts.replaceChildren(...facts_.filter((one) => one !== undefined).map((one) => (typeof one === "string" ? el("span", { class: one === confinedWords.outside ? "fact outside" : "fact" }, one) : one)), ...[time(now)].filter((one) => one !== undefined));
     head.replaceChildren(el("span", { class: "prompt", attrs: { "aria-hidden": "true" } }, "$"), line, facts);
     const begins = now.body.isCut === true ? "[… the beginning is not shown while the command runs …]\n" : "";
@@ -158,7 +158,8 @@ function command(row: Row, context: RowContext): Drawn {
     buttons.replaceChildren(
       ...[
         item.reason ? el("span", { class: "dim" }, item.reason) : undefined,
-        runsOn ? button("Stop it", () => { post({ type: "killTerminal", terminalId: terminal }); }) : undefined,
+        item.fullOutput ? button("Open Full Output", () => { post({ type: "openOutput", itemId: item.id }); }) : undefined,
+        runsOn ? button("Stop", () => { post({ type: "killTerminal", terminalId: terminal }); }) : undefined,
         item.source === "user" && !live ? button("Send the output to the agent", () => { post({ type: "sendOutput", itemId: item.id }); }) : undefined,
       ].filter((one) => one !== undefined),
     );
@@ -186,7 +187,7 @@ function contents(row: Row, context: RowContext): (Node | string)[] {
       return [el("p", { class: `note note-${body.severity}`, role: "note" }, body.text), ...(body.denied === undefined ? [] : overrule(body.denied, row.key.slice("guardian:".length)))];
     }
     case "unanswered":
-      return [el("p", { class: "note note-warning" }, "This was not read by the agent, because the turn was stopped before."), el("div", { class: "user-text" }, textOf(body.input)), button("Put it back", () => { window.dispatchEvent(new CustomEvent("put-back", { detail: textOf(body.input) })); })];
+      return [el("p", { class: "note note-warning" }, "This was not read by the agent, because the turn was stopped before."), el("div", { class: "user-text" }, textOf(body.input)), button("Restore to input", () => { window.dispatchEvent(new CustomEvent("put-back", { detail: textOf(body.input) })); })];
     case "item":
       return itemBody(row, body, context);
   }
@@ -205,11 +206,11 @@ function errorBody(row: Row, error: TurnError, context: RowContext): Node[] {
   const offered = (error.actions ?? []).flatMap((action): HTMLElement[] => {
     switch (action.type) {
       case "compact":
-        return [button("Sum up the conversation", () => { post({ type: "command", token: null, name: "compact" }); })];
+        return [button("Compact Conversation", () => { post({ type: "command", token: null, name: "compact" }); })];
       case "changeModel":
         return [button("Choose another model", () => { window.dispatchEvent(new CustomEvent("choose-model")); })];
       case "logIn":
-        return [help("Log in", "logIn")];
+        return [help("Sign in", "logIn")];
       default:
         // The time to wait for is said, not pressed.
         return [];
@@ -219,10 +220,10 @@ function errorBody(row: Row, error: TurnError, context: RowContext): Node[] {
   const connect = (): HTMLElement => button("Connect a model…", () => { window.dispatchEvent(new CustomEvent("connect-model")); });
   const look: Partial<Record<TurnError["kind"], HTMLElement[]>> = {
     missingKey: [connect()],
-    unauthorized: [connect(), help("Run the doctor", "doctor")],
+    unauthorized: [connect(), help("Run Diagnostics", "doctor")],
     modelNotFound: [help("Open settings", "settings")],
-    connectionFailed: [help("Run the doctor", "doctor")],
-    sandboxError: [help("Run the doctor", "doctor")],
+    connectionFailed: [help("Run Diagnostics", "doctor")],
+    sandboxError: [help("Run Diagnostics", "doctor")],
   };
   // Where the agent has done something already it goes on from there; else the same message is sent again, in the place of the first.
   const { turnId } = row;
@@ -233,7 +234,7 @@ function errorBody(row: Row, error: TurnError, context: RowContext): Node[] {
   return [
     el("div", { class: "error", role: "alert" },
       el("p", {}, error.message),
-      wait === undefined ? undefined : el("p", { class: "dim" }, `Asking again makes sense from ${dateWords(new Date(wait.at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }))}.`),
+      wait === undefined ? undefined : el("p", { class: "dim" }, `Retry after ${dateWords(new Date(wait.at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }))}.`),
       el("div", { class: "buttons" }, ...offered, again, ...(look[error.kind] ?? []), help("Show the log", "log"))),
   ];
 }
@@ -297,7 +298,7 @@ function itemBody(row: Row, body: Extract<Row["body"], { kind: "item" }>, contex
       return [undo(row, item, context)];
     case "contextCompaction": {
       const saved = item.tokensBefore && item.tokensAfter ? ` ${tokens(item.tokensBefore)} → ${tokens(item.tokensAfter)} tokens` : "";
-      return [fold(row.key, [item.status === "inProgress" ? "Summing up the conversation…" : `Conversation summed up${saved}`], () => [markdown(item.summary ?? item.message ?? "")], false, context, "reasoning")];
+      return [fold(row.key, [item.status === "inProgress" ? "Compacting conversation…" : `Compacted conversation${saved}`], () => [markdown(item.summary ?? item.message ?? "")], false, context, "reasoning")];
     }
     case "agentMessage":
     case "commandExecution":
@@ -312,7 +313,7 @@ function itemBody(row: Row, body: Extract<Row["body"], { kind: "item" }>, contex
 function messageActions(row: Row, text: string): HTMLElement[] {
   const { turnId } = row;
   const copy = iconButton("copy", "Copy the message", () => { post({ type: "code", action: "copy", text, language: "" }); });
-  const back = turnId === undefined ? undefined : iconButton("back", "Go back to before this message…", () => { post({ type: "goBack", turnId }); });
+  const back = turnId === undefined ? undefined : iconButton("back", "Restore to before this message…", () => { post({ type: "goBack", turnId }); });
   return [el("span", { class: "message-actions" }, copy, back)];
 }
 
@@ -361,7 +362,7 @@ function proposalWords(proposal: Proposal): string {
   const hunks = proposal.files.flatMap((file) => file.hunks);
   const made = hunks.filter((hunk) => hunk.status === "applied").length;
   if (proposal.status === "applied" && made < hunks.length) return `applied ${made} of ${hunks.length}`;
-  return { proposed: "waits for you", partlyDecided: "partly decided", conflicting: "in conflict with what was typed", stale: "its files have changed", accepted: "accepted", applied: "applied", rejected: "rejected", failed: "failed", superseded: "replaced by a later one", withdrawn: "withdrawn", undone: "undone" }[proposal.status];
+  return { proposed: "pending review", partlyDecided: "partly reviewed", conflicting: "in conflict with what was typed", stale: "its files have changed", accepted: "accepted", applied: "applied", rejected: "rejected", failed: "failed", superseded: "replaced by a later one", withdrawn: "withdrawn", undone: "undone" }[proposal.status];
 }
 
 function proposalFile(key: string, proposal: Proposal, file: ProposalFile, waits: boolean, context: RowContext, gates: Gates, nameOfPath: PathName): HTMLElement {
@@ -381,7 +382,7 @@ function proposalFile(key: string, proposal: Proposal, file: ProposalFile, waits
           el("span", { class: "dim" }, `line ${hunk.range.start + 1}${hunk.status === "pending" ? "" : ` · ${hunk.status === "conflicting" ? "in conflict" : hunk.status}`}`),
           waits && hunk.status === "pending" ? gates.hold(button("Accept", () => { post({ type: "accept", proposalId: proposal.id, hunkIds: gates.open([hunk]), leaveOut: [] }); }, { class: "small", label: `Accept change ${i + 1} of ${file.path}` }), [hunk]) : undefined,
           waits && (hunk.status === "pending" || hunk.status === "conflicting") ? button("Reject", decide("reject", hunk.id), { class: "small", label: `Reject change ${i + 1} of ${file.path}` }) : undefined,
-          waits && (hunk.status === "accepted" || hunk.status === "rejected") ? button("Take back", decide("reset", hunk.id), { class: "small", label: `Take back the decision on change ${i + 1} of ${file.path}` }) : undefined),
+          waits && (hunk.status === "accepted" || hunk.status === "rejected") ? button("Reset decision", decide("reset", hunk.id), { class: "small", label: `Reset the decision on change ${i + 1} of ${file.path}` }) : undefined),
         hunk.conflict ? el("p", { class: "note note-warning" }, hunk.conflict) : undefined,
         diffBox(hunkLines(hunk.oldText, hunk.newText), () => { gates.isDrawn(hunk); }))),
     waits,

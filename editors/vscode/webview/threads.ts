@@ -27,7 +27,7 @@ export class ThreadList {
       this.timer = window.setTimeout(() => { this.ask(null); }, 200);
     });
     this.archived.addEventListener("change", () => { this.ask(null); });
-    this.root = el("section", { class: "thread-list", label: "Conversations" }, el("div", { class: "thread-search" }, iconButton("back", "Back to the conversation", onClose), this.search), el("label", { class: "dim archived" }, this.archived, "Archived ones"), this.list, this.more);
+    this.root = el("section", { class: "thread-list", label: "Conversations" }, el("div", { class: "thread-search" }, iconButton("back", "Back to the conversation", onClose), this.search), el("label", { class: "dim archived" }, this.archived, "Archived"), this.list, this.more);
     this.root.hidden = true;
     this.root.addEventListener("keydown", (event) => { this.key(event); });
   }
@@ -60,14 +60,14 @@ export class ThreadList {
     const act = (action: Action) => (): void => { post({ type: "threadAction", action, threadId: entry.id }); };
     // The list stays until the conversation is there.
     const open = (): void => { post({ type: "open", threadId: entry.id }); };
-    const states: Partial<Record<ThreadEntry["status"], string>> = { active: "working", waitingOnApproval: "waits for you", waitingOnUserInput: "waits for you" };
+    const states: Partial<Record<ThreadEntry["status"], string>> = { active: "working", waitingOnApproval: "waiting for approval", waitingOnUserInput: "waiting for an answer" };
     const state = states[entry.status];
     return el("li", { class: entry.id === this.current() ? "thread current" : "thread", attrs: { "data-of": entry.id } },
       button("", open, { class: "thread-open", label: `${entry.title}${state === undefined ? "" : `, ${state}`}` }),
       el("div", { class: "thread-title" }, entry.title),
       el("div", { class: "dim" }, [state, dateWords(new Date(entry.updatedAtMs).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })), entry.cwd].filter(Boolean).join(" · ")),
       entry.snippet === undefined ? undefined : el("div", { class: "snippet" }, entry.snippet),
-      el("div", { class: "thread-actions" }, iconButton("edit", "Rename", act("rename")), iconButton("fork", "Go on in a copy", act("fork")), iconButton("window", "Open in an editor tab", act("editor")), entry.archived ? iconButton("back", "Bring back", act("unarchive")) : iconButton("archive", "Archive", act("archive")), iconButton("trash", "Delete", act("delete"))));
+      el("div", { class: "thread-actions" }, iconButton("edit", "Rename", act("rename")), iconButton("fork", "Fork", act("fork")), iconButton("window", "Open in an editor tab", act("editor")), entry.archived ? iconButton("back", "Unarchive", act("unarchive")) : iconButton("archive", "Archive", act("archive")), iconButton("trash", "Delete", act("delete"))));
   }
 
   private key(event: KeyboardEvent): void {

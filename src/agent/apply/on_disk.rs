@@ -280,6 +280,7 @@ async fn play_role(cwd: &Path, confinement: Confinement, input: Vec<u8>) -> Resu
         timeout: Some(WRITE_LIMIT),
         input: exec::Input::Bytes(input),
         wrote: exec::Wrote::default(),
+        full: exec::FullOutput::default(),
     };
     let finished = exec::run(request, |_, _| {}, CancellationToken::new())
         .await

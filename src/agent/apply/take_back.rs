@@ -21,11 +21,11 @@ impl Left {
         match self {
             Self::Nothing => " No open document was changed.".to_owned(),
             Self::TakenBack(names) => format!(
-                " It had made a part of it, which was taken back: {}. Every document is as it was.",
+                " It had made a part of it, which was undone: {}. Every document is as it was.",
                 names.join(", ")
             ),
             Self::Still(names) => format!(
-                " Some of it is still in these open documents; undo there takes it back: {}.",
+                " Some of it is still in these open documents; undo there reverts it: {}.",
                 names.join(", ")
             ),
         }
@@ -49,7 +49,7 @@ pub(in crate::agent) async fn take_back(scope: &Scope, steps: &[Step]) -> Left {
             let _looked_again = tokio::time::timeout(LOOK, changed.changed()).await;
         }
     };
-    let label = "Countersign: take back a change that failed".to_owned();
+    let label = "Countersign: undo a change that failed".to_owned();
     let answer = scope.desk.editor.apply(EditorChange {
         thread: Some(scope.thread.clone()),
         label,

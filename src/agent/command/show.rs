@@ -9,7 +9,7 @@ use crate::tools::ToolOutput;
 /// Bytes of output that the model is told: head and tail, the middle cut out.
 const MODEL_OUTPUT: usize = 40_000;
 /// Bytes of output in the completed item.
-const SHOWN_OUTPUT: usize = 64 << 10;
+pub(super) const SHOWN_OUTPUT: usize = 64 << 10;
 
 impl Run<'_> {
     pub(super) fn item(&self, id: &ItemId, confined: Confined, status: ItemStatus) -> ThreadItem {
@@ -22,6 +22,7 @@ impl Run<'_> {
             confined,
             status,
             aggregated_output: None,
+            full_output: None,
             exit_code: None,
             duration_ms: None,
             reason: None,
@@ -64,12 +65,14 @@ impl Run<'_> {
         let mut item = self.item(id, confined, status);
         if let ThreadItem::CommandExecution {
             aggregated_output,
+            full_output,
             exit_code,
             duration_ms,
             reason,
             ..
         } = &mut item
         {
+            full_output.clone_from(&finished.full);
             *aggregated_output = Some(finished.aggregated.cut(SHOWN_OUTPUT).to_string());
             *exit_code = Some(finished.exit_code);
             *duration_ms = Some(u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX));

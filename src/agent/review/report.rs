@@ -25,7 +25,7 @@ pub(super) fn summary(words: &str, output: &ReviewOutput, cwd: &Path) -> String 
         count => format!("{count} findings"),
     };
     let verdict = match output.overall_correctness {
-        Some(ReviewVerdict::Correct) => "; nothing has to be mended first",
+        Some(ReviewVerdict::Correct) => "; nothing has to be fixed first",
         Some(ReviewVerdict::Incorrect) => "; it should not stay like this",
         None => "",
     };

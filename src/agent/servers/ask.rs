@@ -144,7 +144,7 @@ fn verdict(turn: &Turn, call: &ServerCall, pinned: &Pinned) -> Verdict {
              nobody is asked."
         )),
         ApprovalPolicy::Granular(kinds) if !kinds.mcp_elicitations => Verdict::Refuse(format!(
-            "The tool {tool} of {server} asks first, and the approval policy lets nobody be asked for tool servers."
+            "The tool {tool} of {server} asks first, and the approval policy lets nobody be asked for MCP servers."
         )),
         _ if mode == ApprovalMode::Prompt => Verdict::Ask(format!(
             "The configuration says that {tool} of {server} asks each time."
@@ -281,7 +281,7 @@ async fn keep(turn: &Turn, call: &ServerCall, pinned: &Pinned, answer: &Approval
                 Err(error) => format!("writing it broke off ({error})"),
             };
             turn.warn(format!(
-                "“Always allow” for {} of {server} could not be saved, so it holds for this call only: {failure}",
+                "“Always Allow” for {} of {server} could not be saved, so it holds for this call only: {failure}",
                 shown::exact(&tool)
             ));
         }

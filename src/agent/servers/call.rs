@@ -70,13 +70,13 @@ pub async fn call(turn: &Arc<Turn>, call: ServerCall) -> Result<ToolOutput, Tool
             let words = match &error {
                 RequestError::Refused { message, .. } => {
                     let message = untrusted::bounded(message, MOST_TEXT);
-                    format!("The tool server {name} refused the call: {message}")
+                    format!("The MCP server {name} refused the call: {message}")
                 }
                 RequestError::Lost => format!(
-                    "The tool server {name} was lost during the call; what it had begun may have happened. It is started again \
+                    "The MCP server {name} was lost during the call; what it had begun may have happened. It is started again \
                      with the next call."
                 ),
-                error => format!("The tool server {name} failed: {error}."),
+                error => format!("The MCP server {name} failed: {error}."),
             };
             shown.end(ItemStatus::Failed, None, Some(words.clone()));
             Ok(ToolOutput::failed(words))

@@ -72,7 +72,7 @@ impl Elicitations {
         let Some(waiter) = found else {
             tracing::info!(
                 about,
-                "an answer to a tool server's question that is not open was ignored"
+                "an answer to an MCP server's question that is not open was ignored"
             );
             return false;
         };
@@ -107,7 +107,7 @@ fn checked(response: McpElicitationResponse) -> McpElicitationResponse {
         .is_none_or(|content| content.is_object() || content.is_null());
     if response.action == McpElicitationAction::Accept && !is_sound {
         tracing::warn!(
-            "the answer to a tool server's question has a content that is no object; it counts as cancelled"
+            "the answer to an MCP server's question has a content that is no object; it counts as cancelled"
         );
         return McpElicitationResponse::cancel();
     }
@@ -155,7 +155,7 @@ impl Turn {
         if is_silent {
             tracing::info!(
                 server,
-                "the approval policy lets nobody be asked; a tool server's question was declined"
+                "the approval policy lets nobody be asked; an MCP server's question was declined"
             );
             return McpElicitationResponse::decline();
         }

@@ -125,7 +125,7 @@ async fn in_time<T>(server: &str, work: impl Future<Output = Result<T, UseError>
     match tokio::time::timeout(LIMIT * 2, work).await {
         Ok(done) => done.map_err(|error| AgentError::Server(error.to_string())),
         Err(_) => Err(AgentError::Server(format!(
-            "The tool server {} did not answer within {} seconds. Try again later.",
+            "The MCP server {} did not answer within {} seconds. Try again later.",
             shown_name(server),
             (LIMIT * 2).as_secs()
         ))),

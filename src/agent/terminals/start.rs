@@ -116,6 +116,7 @@ pub(in crate::agent) async fn begin(
         signal: exit.signal,
         weaker: exit.weaker,
         left: exit.left,
+        full: exit.full,
         ..nothing(start.elapsed())
     };
     if let Some(why) = exit.not_run {

@@ -379,6 +379,7 @@ pub(super) async fn make_folders(scope: &Scope, folders: &[PathBuf]) {
         timeout: Some(FOLDER_LIMIT),
         input: exec::Input::Nothing,
         wrote: exec::Wrote::default(),
+        full: exec::FullOutput::default(),
     };
     match exec::run(request, |_, _| {}, CancellationToken::new()).await {
         Ok(finished) if finished.exit_code == 0 => {}

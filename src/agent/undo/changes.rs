@@ -1,4 +1,4 @@
-//! What one command, or one call of a tool server, has changed: shown in an item of its own and recorded, so that it can be undone by
+//! What one command, or one call of an MCP server, has changed: shown in an item of its own and recorded, so that it can be undone by
 //! itself, file by file.
 
 use super::keep::file_record;

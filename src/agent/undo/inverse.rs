@@ -86,7 +86,7 @@ fn one(now: Option<&Thing>, change: &Change) -> Inverse {
             _ => Inverse::Conflict("it was changed since".to_owned()),
         },
         (Some(_), Some(_), None) => Inverse::Conflict("it was deleted since".to_owned()),
-        (Some(_), None, Some(_)) => Inverse::Conflict("the turn deleted it, and it was made anew since".to_owned()),
+        (Some(_), None, Some(_)) => Inverse::Conflict("the turn deleted it, and it was created again since".to_owned()),
         (None, Some(_), Some(_)) => Inverse::Conflict("the turn made it, and it was changed since".to_owned()),
         // It changed nothing.
         (_, None, None) | (None, None, Some(_)) => Inverse::Restored(now.cloned()),

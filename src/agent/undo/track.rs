@@ -330,7 +330,7 @@ fn not_known(turn: &Turn, error: &SnapshotError) {
     let first = !std::mem::replace(&mut turn.conversation.data().told_no_snapshot, true);
     if first {
         turn.warn(format!(
-            "There is no snapshot of the workspace, so what the agent's commands change cannot be taken back: {reason}. Its \
+            "There is no snapshot of the workspace, so what the agent's commands change cannot be undone: {reason}. Its \
              patches can."
         ));
     }

@@ -1,5 +1,5 @@
 //! Whose a change is that came while commands of the agent ran. A command of the agent's is known to have written what its
-//! keeper was asked about by name; where nobody is asked (full access, tool servers, another system) it may have written
+//! keeper was asked about by name; where nobody is asked (full access, MCP servers, another system) it may have written
 //! whatever it may write at all.
 
 use crate::exec::Wrote;

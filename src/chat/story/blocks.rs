@@ -62,6 +62,7 @@ pub(super) fn command_done(item: &ThreadItem, _number: usize) -> String {
         duration_ms,
         reason,
         terminal_id,
+        full_output,
         ..
     } = item
     else {
@@ -76,7 +77,7 @@ pub(super) fn command_done(item: &ThreadItem, _number: usize) -> String {
         (ItemStatus::Completed, _) => format!("Done{took}."),
         (ItemStatus::Failed, Some(code)) => format!("Failed with exit code {code}{took}."),
         (ItemStatus::Failed, None) => "It did not run to its end.".to_owned(),
-        (ItemStatus::Declined, _) => "Not run: it was declined.".to_owned(),
+        (ItemStatus::Declined, _) => "Denied.".to_owned(),
         (ItemStatus::Interrupted, _) => "Stopped.".to_owned(),
         (ItemStatus::Background, _) => match terminal_id {
             Some(number) => format!("It runs on in terminal {number}."),
@@ -86,7 +87,10 @@ pub(super) fn command_done(item: &ThreadItem, _number: usize) -> String {
     };
     let reason = reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
     let reason = reason.map(|reason| format!("\n\n{}", safe(reason))).unwrap_or_default();
-    format!("*{line}*{reason}\n")
+    let full = full_output
+        .as_deref()
+        .map(|path| format!("\n\nFull output: {}", inline_code(&shown::path(path), 400)));
+    format!("*{line}*{reason}{}\n", full.unwrap_or_default())
 }
 
 pub(super) fn change_begun(item: &ThreadItem, number: usize) -> String {
@@ -266,7 +270,7 @@ pub(super) fn done(item: &ThreadItem, number: usize) -> Option<String> {
                 .map(|why| format!(" {}", safe_inline(why.trim())))
                 .unwrap_or_default();
             format!(
-                "*The conversation was summed up to make room{}.*{tokens}{why}\n",
+                "*Compacted the conversation to make room{}.*{tokens}{why}\n",
                 failed(*status)
             )
         }
@@ -321,7 +325,7 @@ pub(super) fn body(approval: &Approval, for_longer: bool) -> String {
             block
         }
         Approval::Tool(tool) => format!(
-            "Call {} of the tool server {}. {}\n\n{}{}",
+            "Call {} of the MCP server {}. {}\n\n{}{}",
             decided_code(&shown::exact(&tool.tool)),
             decided_code(&shown::exact(&tool.server)),
             safe_inline(&shown::text(tool.reason.trim())),

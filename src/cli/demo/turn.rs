@@ -263,7 +263,7 @@ impl View {
             }
             ThreadItem::CommandExecution { .. } => self.command_completed(stage, item).await,
             ThreadItem::FileChange { status, .. } => self.change_completed(stage, status).await,
-            // The demonstration has no tool servers, no reviews and no sub-agents.
+            // The demonstration has no MCP servers, no reviews and no sub-agents.
             ThreadItem::McpToolCall { .. }
             | ThreadItem::CommandChanges { .. }
             | ThreadItem::EnteredReviewMode { .. }

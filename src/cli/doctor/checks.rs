@@ -332,7 +332,7 @@ fn auth_program(name: &'static str, of: &str, command: &AuthCommand, machine: &M
     }
 }
 
-/// How one is logged in, where the provider takes a login.
+/// How one is signed in, where the provider takes a login.
 fn login_check(machine: &Machine, config: &Config) -> Option<Check> {
     const NAME: &str = "login";
     let terms = login::terms(config, machine.env.clone());
@@ -377,7 +377,7 @@ fn is_local(provider: &Provider) -> bool {
     })
 }
 
-/// The tool servers, each started for a moment; nothing where none are configured.
+/// The MCP servers, each started for a moment; nothing where none are configured.
 fn tool_servers(machine: &Machine, config: &Config) -> Option<Check> {
     let cwd = machine.cwd.as_deref().unwrap_or(&config.home);
     let tried = mcp::try_all(config, &machine.env, cwd);
@@ -391,7 +391,7 @@ fn tool_servers(machine: &Machine, config: &Config) -> Option<Check> {
         Ok(tools) => format!("{}: {} tools", tried.name, tools.len()),
         Err(problem) => problem,
     });
-    Some(Check::new("tool servers", state, summary).with(details))
+    Some(Check::new("MCP servers", state, summary).with(details))
 }
 
 fn git(machine: &Machine) -> Check {

@@ -1,7 +1,10 @@
-//! Which editors are here, and how each is told of Countersign.
+//! Which editors are here, and how each is set up for Countersign.
 
 use super::checks::find;
 use super::{Check, Machine, State};
+
+/// Set by an extension of ours that starts this: the name of its editor, which needs no advice.
+const STARTED_BY: &str = "COUNTERSIGN_EDITOR";
 
 struct Editor {
     name: &'static str,
@@ -59,13 +62,26 @@ pub(super) fn check(machine: &Machine) -> Check {
         .iter()
         .filter(|editor| editor.programs.iter().any(|program| find(machine, program).is_some()))
         .collect();
-    if here.is_empty() {
+    let by = machine.env.get(STARTED_BY).map(String::as_str);
+    let (here, own) = match EDITORS.iter().find(|editor| Some(editor.name) == by) {
+        Some(own) => (
+            here.into_iter().filter(|editor| editor.name != own.name).collect(),
+            Some(own),
+        ),
+        None => (here, None),
+    };
+    if here.is_empty() && own.is_none() {
         return Check::new("editors", State::Ok, "none found on PATH")
             .with(["Any editor that speaks LSP will do: let it start `countersign` for your files.".to_owned()]);
     }
-    let names: Vec<&str> = here.iter().map(|editor| editor.name).collect();
-    Check::new("editors", State::Ok, names.join(", ")).with(
-        here.iter()
-            .map(|editor| format!("{}: {}", editor.name, editor.hint.replace('\n', "\n  "))),
-    )
+    let names: Vec<&str> = own
+        .into_iter()
+        .chain(here.iter().copied())
+        .map(|editor| editor.name)
+        .collect();
+    let set_up = own.map(|editor| format!("{}: set up; this was started from it", editor.name));
+    let hints = here
+        .iter()
+        .map(|editor| format!("{}: {}", editor.name, editor.hint.replace('\n', "\n  ")));
+    Check::new("editors", State::Ok, names.join(", ")).with(set_up.into_iter().chain(hints))
 }

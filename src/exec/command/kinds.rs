@@ -79,8 +79,8 @@ pub(super) fn describe(argv: &[String]) -> (Kind, String) {
         },
         Kind::Network => format!("uses the network ({name})"),
         Kind::Vcs => match verb.filter(|verb| verb.len() < 20) {
-            Some(verb) => format!("works on the repository ({name} {verb})"),
-            None => format!("works on the repository ({name})"),
+            Some(verb) => format!("runs `{name} {verb}`"),
+            None => format!("runs `{name}`"),
         },
         Kind::Delete => "deletes files".to_owned(),
         Kind::Write => format!("changes files ({name})"),
@@ -224,7 +224,7 @@ mod tests {
         let words = |line: &str| describe(&line.split(' ').map(str::to_owned).collect::<Vec<_>>()).1;
         assert_eq!(words("cargo test"), "runs the tests with cargo");
         assert_eq!(words("python3 tool.py x"), "runs tool.py with python3");
-        assert_eq!(words("git commit -m x"), "works on the repository (git commit)");
+        assert_eq!(words("git commit -m x"), "runs `git commit`");
         assert_eq!(words("rm x"), "deletes files");
     }
 }

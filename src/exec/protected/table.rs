@@ -336,7 +336,7 @@ pub(crate) const WITHIN: &[(&str, &str, Reader)] = &[
     (".github", "chatmodes", Agents),
 ];
 
-/// What is kept besides where a person's home folder is the work, or lies in it: what runs when they log in or open a shell,
+/// What is kept besides where a person's home folder is the work, or lies in it: what runs when they sign in or open a shell,
 /// and who they are to other programs.
 pub(crate) const OF_HOME: &[&str] = &[
     ".antigen",

@@ -3,7 +3,7 @@
 use super::scroll::Scroll;
 use super::{Exit, Size, Taken, TerminalError};
 use crate::exec::denial;
-use crate::exec::output::Decoder;
+use crate::exec::output::{Decoder, FullOutput};
 use crate::exec::run::{self, DRAIN, Ending, Line};
 use crate::exec::{CommandRequest, ExecError, Input};
 use std::io;
@@ -41,6 +41,7 @@ struct Handle {
 
 struct Shared {
     scroll: Mutex<Scroll>,
+    full: FullOutput,
     /// There is output, or the program has ended.
     changed: Notify,
     end: CancellationToken,
@@ -56,6 +57,7 @@ impl Shared {
     fn push(&self, text: &str) {
         if !text.is_empty() {
             self.scroll().push(text);
+            self.full.push(text);
             self.changed.notify_one();
         }
     }
@@ -67,7 +69,7 @@ impl Terminal {
     /// when it has ended; see [`Exit::not_run`].
     pub async fn start(request: CommandRequest, size: Option<Size>) -> Result<Self, ExecError> {
         let begun = Instant::now();
-        let (cwd, confinement) = (request.cwd.clone(), request.confinement.clone());
+        let (cwd, confinement, full) = (request.cwd.clone(), request.confinement.clone(), request.full.clone());
         let request = CommandRequest {
             timeout: None,
             input: Input::Nothing,
@@ -95,6 +97,7 @@ impl Terminal {
             .map_err(ExecError::Start)?;
         let shared = Arc::new(Shared {
             scroll: Mutex::default(),
+            full,
             changed: Notify::new(),
             end: CancellationToken::new(),
             exited: CancellationToken::new(),
@@ -132,6 +135,7 @@ impl Terminal {
                 weaker: run::weaker(line.reports()),
                 left: run::left(line.reports()),
                 not_run: not_run.map(|error| error.to_string()),
+                full: driving.full.end().await,
             };
             *driving.exit.lock().unwrap_or_else(PoisonError::into_inner) = Some(exit);
             driving.exited.cancel();

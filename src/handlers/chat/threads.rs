@@ -163,11 +163,11 @@ pub fn lenses(document: &Document) -> Vec<CodeLens> {
                 command::OPEN_CHAT,
                 open.unwrap_or_default(),
             ),
-            ("Agent: Go on with it", command::OPEN_THREAD, which.clone()),
-            ("Agent: Go on with a copy", command::FORK_THREAD, which.clone()),
+            ("Agent: Resume", command::OPEN_THREAD, which.clone()),
+            ("Agent: Fork", command::FORK_THREAD, which.clone()),
             ("Agent: Archive", command::ARCHIVE_THREAD, which.clone()),
         ];
-        let back = ("Agent: Bring back", command::UNARCHIVE_THREAD, which);
+        let back = ("Agent: Unarchive", command::UNARCHIVE_THREAD, which);
         let offers = match is_archived {
             true => vec![back],
             false => offers.into(),

@@ -1,4 +1,4 @@
-//! *Log in* and *Log out*, for editors without our plugin: the page is opened by the editor or named in words, progress
+//! *Sign in* and *Sign out*, for editors without our plugin: the page is opened by the editor or named in words, progress
 //! has a Cancel button, and how it ended is said.
 
 use super::optional;
@@ -78,10 +78,10 @@ pub(super) fn logout(session: &Session, _arguments: Vec<Value>) -> Result<(), Re
         };
         let presenter = session.presenter();
         match done.await {
-            Ok(None) => presenter.message(Severity::Info, "You are logged out."),
+            Ok(None) => presenter.message(Severity::Info, "You are signed out."),
             Ok(Some(_)) => presenter.message(
                 Severity::Info,
-                "You are logged out. The key of the environment or of the configuration is still used.",
+                "You are signed out. The key of the environment or of the configuration is still used.",
             ),
             Err(error) => presenter.message(Severity::Error, &error.message),
         }
@@ -102,8 +102,8 @@ pub(in crate::handlers) fn progress_cancelled(session: &Session, token: &str) {
 }
 
 async fn ask(session: &Session) -> Option<Method> {
-    let message = "How do you want to log in? A code is for an editor that runs on another machine than your browser. With a key \
-                   one logs in by `countersign login --with-api-key` in a terminal.";
+    let message = "How do you want to sign in? A code is for an editor that runs on another machine than your browser. With a key \
+                   one signs in by `countersign login --with-api-key` in a terminal.";
     let chosen = session
         .outbound()
         .choose(Severity::Info, message, [BY_BROWSER, BY_CODE]);
@@ -121,7 +121,7 @@ async fn by_browser(session: &Session) -> Result<(), String> {
     let ByBrowser { id, url, ending } = begun.map_err(|error| error.to_string())?;
     let progress = tokio::spawn(show_progress(session.clone(), id, "Waiting for the browser".to_owned()));
     if !opened(session, &url).await {
-        let words = format!("Open this page in a browser on this machine to log in: {url}");
+        let words = format!("Open this page in a browser on this machine to sign in: {url}");
         session.presenter().message(Severity::Info, &words);
     }
     let outcome = ending.wait().await;
@@ -145,7 +145,7 @@ async fn by_code(session: &Session) -> Result<(), String> {
         id.clone(),
         format!("Waiting for the code {code}"),
     ));
-    let words = format!("To log in, open {page} in any browser and type the code {code} there.");
+    let words = format!("To sign in, open {page} in any browser and type the code {code} there.");
     // Asking ends with the login, which takes the question back.
     let asking = async {
         let chosen = session.outbound().choose(Severity::Info, &words, [OPEN, CANCEL]).await;
@@ -197,7 +197,7 @@ async fn show_progress(session: Session, id: LoginId, doing: String) -> Option<S
     if !matches!(accepted, Ok(Ok(_))) {
         return None;
     }
-    let begin = json!({"kind": "begin", "title": "Countersign: log in", "message": doing, "cancellable": true});
+    let begin = json!({"kind": "begin", "title": "Countersign: sign in", "message": doing, "cancellable": true});
     session
         .outbound()
         .notify("$/progress", json!({"token": token, "value": begin}));
@@ -212,18 +212,18 @@ async fn end_progress(session: &Session, progress: tokio::task::JoinHandle<Optio
     }
 }
 
-/// Who is logged in now, in words.
+/// Who is signed in now, in words.
 async fn who(session: &Session) -> Result<String, String> {
     let terms = terms(session).await.map_err(|error| error.message)?;
     Ok(match session.agent().desk().account.known(terms.terms()) {
         Some(Account::Account { email, plan, .. }) => {
             let email = email.map(|email| format!(" as {email}")).unwrap_or_default();
             let plan = plan.map(|plan| format!(" (plan {plan})")).unwrap_or_default();
-            format!("You are logged in{email}{plan}.")
+            format!("You are signed in{email}{plan}.")
         }
         Some(Account::ApiKey {}) => {
-            "You are logged in. As long as the environment or the configuration has a key, that is used.".to_owned()
+            "You are signed in. As long as the environment or the configuration has a key, that is used.".to_owned()
         }
-        None => format!("You are logged in, but {} takes no login.", terms.provider.name),
+        None => format!("You are signed in, but {} takes no login.", terms.provider.name),
     })
 }

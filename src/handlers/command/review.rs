@@ -297,7 +297,7 @@ pub(super) fn next_change(session: &Session, arguments: Vec<Value>) -> Result<()
     Ok(())
 }
 
-const NOTHING_WAITS: &str = "None of the agent's changes waits for you.";
+const NOTHING_WAITS: &str = "There are no pending changes.";
 
 /// The change after a place, in the order of proposals, files and lines, around.
 fn next<'a>(proposals: &'a [Proposal], from: &NextChange) -> Option<Change<'a>> {
@@ -353,7 +353,7 @@ fn waiting(session: &Session, what: &str) -> Which {
             };
             let choices = std::iter::once(("Leave them all waiting".to_owned(), None));
             Which::Ask(Question {
-                message: format!("{} proposals of the agent wait. Which one {what}?", several.len()),
+                message: format!("{} proposals are pending. Which one {what}?", several.len()),
                 choices: choices.chain((1..).zip(several).map(choice)).collect(),
             })
         }

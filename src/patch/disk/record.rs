@@ -157,7 +157,7 @@ impl Step {
                 (None, Some(_)) => Ok(rename_to_free(backup, path).map(|()| true)?),
                 (Some(now), Some(_)) if before.shows(&now) => remove(backup).map(|()| false),
                 (Some(_), Some(_)) if same_content(path, backup)? => remove(backup).map(|()| false),
-                (Some(_), Some(_)) => Err(Trouble::Theirs("somebody has made it anew since")),
+                (Some(_), Some(_)) => Err(Trouble::Theirs("somebody has created it again since")),
             },
             Self::Rename { from, to, before } => match (look(from)?, look(to)?) {
                 // Where it was changed since, the change goes with it.

@@ -66,7 +66,7 @@ impl Recovery {
             Did::Nothing | Did::Waits | Did::Finished if self.kept.is_empty() => return None,
             Did::Failed { message } => {
                 return Some(format!(
-                    "A change of files was interrupted, and it could not be taken back: {message}. Look at the files; the journal \
+                    "A change of files was interrupted, and it could not be undone: {message}. Look at the files; the journal \
                      that lists them is {}",
                     self.journal.display()
                 ));
@@ -74,7 +74,7 @@ impl Recovery {
             _ if self.files.is_empty() && self.kept.is_empty() => return None,
             _ if self.files.is_empty() => "A change of files was interrupted.".to_owned(),
             _ => format!(
-                "A change of files was interrupted and has been taken back. As before are: {}.",
+                "A change of files was interrupted and has been undone. As before are: {}.",
                 names(&self.files)
             ),
         };

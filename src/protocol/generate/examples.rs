@@ -1605,6 +1605,7 @@ fn command(status: ItemStatus) -> ThreadItem {
         exit_code: done.then_some(0),
         duration_ms: done.then_some(840),
         reason: None,
+        full_output: None,
         terminal_id: None,
     }
 }

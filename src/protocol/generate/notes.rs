@@ -295,7 +295,7 @@ pub(super) fn of(method: &str) -> Notes {
         ),
         "review/findings" => notes("Looks at the texts as they are now; nothing follows.", &[]),
         "review/dismiss" => notes(
-            "`review/findingsChanged` follows if there was one, and diagnostics are published anew.",
+            "`review/findingsChanged` follows if there was one, and diagnostics are published again.",
             &[],
         ),
         "terminal/list" => notes("Answered from what the server holds; nothing follows.", &[]),
@@ -345,7 +345,7 @@ pub(super) fn of(method: &str) -> Notes {
         ),
         "realtime/voices" => notes("The list is built in; nothing is asked of anybody.", &[]),
         "prompt/list" => notes(
-            "The files are read anew. A file that cannot be used is in `problems` and keeps no other from being offered.",
+            "The files are read again. A file that cannot be used is in `problems` and keeps no other from being offered.",
             &[],
         ),
         "history/read" => notes(
@@ -385,7 +385,7 @@ pub(super) fn of(method: &str) -> Notes {
         ),
         "account/logout" => notes(
             "A login that runs is given up, and its `account/login/completed` follows the answer; then comes `account/updated` with \
-             what remains, such as a key of the environment. What was logged in with is forgotten here before the authorisation \
+             what remains, such as a key of the environment. What was signed in with is forgotten here before the authorization \
              server is told, and whatever it says.",
             &[error::INVALID_CONFIG, error::ACCOUNT_STORE_FAILED],
         ),
@@ -403,7 +403,7 @@ pub(super) fn of(method: &str) -> Notes {
             &[error::INVALID_CURSOR, error::PROVIDER_FAILED],
         ),
         "config/read" => notes(
-            "Read anew from the files; nothing follows.",
+            "Read again from the files; nothing follows.",
             &[error::CONFIG_UNREADABLE, error::CONFIG_BROKEN],
         ),
         "config/write" => notes(
@@ -441,10 +441,10 @@ pub(super) fn of(method: &str) -> Notes {
             ],
         ),
         "sandbox/status" => notes(
-            "Each wall is tried anew, which takes some milliseconds; nothing follows.",
+            "Each wall is tried again, which takes some milliseconds; nothing follows.",
             &[],
         ),
-        "permissions/profiles" => notes("Read anew from the files; nothing follows.", &[error::INVALID_CONFIG]),
+        "permissions/profiles" => notes("Read again from the files; nothing follows.", &[error::INVALID_CONFIG]),
         "document/save" => notes(
             "Comes before a command runs, while documents that the agent changed are open and not saved. Any answer lets \
              the command run; what is not saved is named to the model.",
@@ -477,8 +477,8 @@ pub(super) fn of(method: &str) -> Notes {
             &[error::THREAD_NOT_LOADED, error::INVALID_CONFIG],
         ),
         "mcp/login" => notes(
-            "Answered once the authorisation server is found and the browser can come back. The page is open for ten minutes; \
-             `mcp/login/completed` follows, and after a success the server begins anew (`mcp/status`) with its tools.",
+            "Answered once the authorization server is found and the browser can come back. The page is open for ten minutes; \
+             `mcp/login/completed` follows, and after a success the server starts again (`mcp/status`) with its tools.",
             &[
                 error::THREAD_NOT_LOADED,
                 error::INVALID_CONFIG,
@@ -487,7 +487,7 @@ pub(super) fn of(method: &str) -> Notes {
             ],
         ),
         "mcp/logout" => notes(
-            "The server begins anew without a login; its tools are gone where it wants one.",
+            "The server starts again without a login; its tools are gone where it wants one.",
             &[
                 error::THREAD_NOT_LOADED,
                 error::INVALID_CONFIG,

@@ -256,19 +256,19 @@ impl Follower {
         self.catch_up();
     }
 
-    /// The conversation cannot be gone on with: the document says so, once, and what to do.
+    /// The conversation cannot be resumed: the document says so, once, and what to do.
     fn lost(&mut self, text: &str, why: &str) {
         self.view.seen().lost = true;
         let why = why.trim().trim_end_matches('.');
         let words = format!(
-            "*This conversation cannot be gone on with: {}. What stands here stays; the next message that you send begins a new \
+            "*This conversation cannot be resumed: {}. What stands here stays; the next message that you send begins a new \
              conversation.*",
             chat::text::inline(why, 600)
         );
         let chat = Chat::read(text);
         let said = chat
             .answer(None)
-            .is_some_and(|section| text[section.body.clone()].contains("This conversation cannot be gone on with"));
+            .is_some_and(|section| text[section.body.clone()].contains("This conversation cannot be resumed"));
         if !said {
             self.writer.put(Write::Said { words: None, tag: None });
             self.writer.put(Write::More { tag: None, text: words });

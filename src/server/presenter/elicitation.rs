@@ -1,4 +1,4 @@
-//! Puts a tool server's question to the person: to our plugins as it is, to every other editor as far as a message with
+//! Puts an MCP server's question to the person: to our plugins as it is, to every other editor as far as a message with
 //! buttons can ask it. A closed dialog, a lost client and what cannot be asked are no answer.
 
 use super::{Presenter, Severity, whole, words};
@@ -17,7 +17,7 @@ pub(super) async fn ask(presenter: Presenter, question: McpElicitation) {
         let outbound = &presenter.shared.outbound;
         let pending = outbound.request::<McpElicitationResponse>(MCP_ELICITATION, &question);
         pending.await.unwrap_or_else(|error| {
-            tracing::warn!(server = question.server, %error, "no usable answer to a tool server's question; it counts as cancelled");
+            tracing::warn!(server = question.server, %error, "no usable answer to an MCP server's question; it counts as cancelled");
             McpElicitationResponse::cancel()
         })
     } else {
@@ -46,7 +46,7 @@ async fn by_message(presenter: &Presenter, question: &McpElicitation) -> McpElic
     let fits = question.message.chars().count() + address.chars().count() <= MOST_SHOWN;
     let Some(mut buttons) = buttons(&question.wish).filter(|_| fits) else {
         let message = format!(
-            "The tool server {} wants {}, which this editor cannot show, so the server was told that there is no answer. It asked:\n{}",
+            "The MCP server {} wants {}, which this editor cannot show, so the server was told that there is no answer. It asked:\n{}",
             question.server,
             match &question.wish {
                 McpWish::Form { .. } => "a form filled in",
@@ -71,14 +71,14 @@ async fn by_message(presenter: &Presenter, question: &McpElicitation) -> McpElic
             .unwrap_or_default(),
     };
     let mut message = format!(
-        "The tool server {} asks (it is not Countersign that asks, and your answer goes to the server only):\n{}{place}",
+        "The MCP server {} asks (it is not Countersign that asks, and your answer goes to the server only):\n{}{place}",
         shown::exact(&question.server),
         quoted(&question.message)
     );
     let lines = presenter.shared.client.can.question_lines();
     if !whole::fits(&message, lines) {
         message = format!(
-            "{} It can be declined, and is answered in an editor with Countersign's plugin, or by a tool server that asks in fewer words.",
+            "{} It can be declined, and is answered in an editor with Countersign's plugin, or by an MCP server that asks in fewer words.",
             whole::beginning(&message, lines)
         );
         buttons.clear();

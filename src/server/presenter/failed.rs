@@ -7,10 +7,10 @@ use crate::protocol::settings::SettingsOverride;
 use crate::protocol::turn::{ErrorAction, TurnError};
 use std::sync::Arc;
 
-const COMPACT: &str = "Summarise the conversation";
+const COMPACT: &str = "Compact conversation";
 const CHANGE: &str = "Choose another model";
 const AGAIN: &str = "Send again";
-const LOG_IN: &str = "Log in";
+const LOG_IN: &str = "Sign in";
 const CLOSE: &str = "Close";
 /// Models that are offered at a time.
 const MOST_MODELS: usize = 6;

@@ -32,7 +32,7 @@ pub(super) async fn ask(presenter: Presenter, request: UserInputRequest) {
                 presenter.state().in_words.insert(request.id, request.thread_id);
                 return presenter.message(
                     Severity::Info,
-                    "The agent waits for your words: your next message to it is the answer. Stopping the agent withdraws the \
+                    "The agent is waiting for your answer: your next message to it is the answer. Stopping the agent withdraws the \
                      question.",
                 );
             }

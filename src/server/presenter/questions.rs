@@ -180,36 +180,36 @@ async fn show_all(presenter: &Presenter, approval: &Approval) {
 /// A decision on a button.
 pub fn title(decision: ApprovalDecision, approval: &Approval) -> String {
     match (decision, approval) {
-        (ApprovalDecision::Accept, Approval::Command(_)) => "Run once".to_owned(),
+        (ApprovalDecision::Accept, Approval::Command(_)) => "Allow Once".to_owned(),
         (ApprovalDecision::AcceptForSession, Approval::Command(command)) => {
-            format!("Run for this session: {}", words::cut(&command.session_scope, 60))
+            format!("Allow for Session: {}", words::cut(&command.session_scope, 60))
         }
         (ApprovalDecision::AcceptAlways, Approval::Command(command)) => {
             let programs = command.always_rule.as_ref().map_or("this", |rule| rule.title.as_str());
-            format!("Always for `{}`", words::cut(programs, 60))
+            format!("Always Allow `{}`", words::cut(programs, 60))
         }
-        (ApprovalDecision::Accept, Approval::Tool(_)) => "Call once".to_owned(),
+        (ApprovalDecision::Accept, Approval::Tool(_)) => "Allow Once".to_owned(),
         (ApprovalDecision::AcceptForSession, Approval::Tool(tool)) => {
-            format!("Call for this session: {}", words::cut(&tool.tool, 60))
+            format!("Allow for Session: {}", words::cut(&tool.tool, 60))
         }
         (ApprovalDecision::AcceptAlways, Approval::Tool(tool)) => {
-            format!("Always for `{}`", words::cut(&tool.always_rule.title, 60))
+            format!("Always Allow `{}`", words::cut(&tool.always_rule.title, 60))
         }
         (decision, Approval::Permission(asked)) if !asked.permissions.is_empty() => {
             match (decision, asked.accept_covers) {
-                (ApprovalDecision::AcceptForSession, _) => "Allow for this session".to_owned(),
-                (ApprovalDecision::AcceptAlways, _) => "Allow always".to_owned(),
-                (ApprovalDecision::Accept, GrantScope::Command) => "Allow for this command".to_owned(),
-                (ApprovalDecision::Accept, _) => "Allow for this turn".to_owned(),
+                (ApprovalDecision::AcceptForSession, _) => "Allow for Session".to_owned(),
+                (ApprovalDecision::AcceptAlways, _) => "Always Allow".to_owned(),
+                (ApprovalDecision::Accept, GrantScope::Command) => "Allow for Command".to_owned(),
+                (ApprovalDecision::Accept, _) => "Allow for Turn".to_owned(),
                 (ApprovalDecision::Decline, _) => "Deny".to_owned(),
-                (ApprovalDecision::Cancel, _) => "Stop the turn".to_owned(),
+                (ApprovalDecision::Cancel, _) => "Deny and Stop".to_owned(),
             }
         }
         (
             ApprovalDecision::Accept | ApprovalDecision::AcceptForSession | ApprovalDecision::AcceptAlways,
             Approval::Permission(_),
-        ) => "Allow writing there for this session".to_owned(),
+        ) => "Allow Writing for Session".to_owned(),
         (ApprovalDecision::Decline, _) => "Deny".to_owned(),
-        (ApprovalDecision::Cancel, _) => "Stop the turn".to_owned(),
+        (ApprovalDecision::Cancel, _) => "Deny and Stop".to_owned(),
     }
 }

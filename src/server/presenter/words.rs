@@ -406,7 +406,7 @@ pub(super) fn tool_question(approval: &ToolApproval, for_longer: bool) -> String
         false => format!("\n{}", story::ONCE_ONLY),
     };
     format!(
-        "Countersign wants to call {} of the tool server {}:\n  {}\n{}{longer}",
+        "Countersign wants to call {} of the MCP server {}:\n  {}\n{}{longer}",
         shown::exact(&approval.tool),
         shown::exact(&approval.server),
         shown::exact(&shown::value(&approval.arguments).to_string()),

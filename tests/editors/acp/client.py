@@ -103,7 +103,7 @@ async def play(program, folder, address):
         )
         told = await agent.initialize(protocol_version=1, client_capabilities=capabilities)
         check("the versions agree", told.protocol_version == 1)
-        check("nobody has to log in", told.auth_methods == [])
+        check("nobody has to sign in", told.auth_methods == [])
         session = await agent.new_session(cwd=str(work), mcp_servers=[])
         check("there are modes", [mode.id for mode in session.modes.available_modes] == ["agent", "plan", "ask"])
         check("there are options", [option.id for option in session.config_options][:2] == ["mode", "model"])

@@ -159,11 +159,11 @@ class VsCode {
   }
 
   undoTurn() {
-    return this.workbench.command("Countersign: Undo the Agent's Last Turn");
+    return this.workbench.command("Countersign: Undo Last Turn's Changes");
   }
 
   showTurn() {
-    return this.workbench.command("Countersign: Show What the Last Turn Changed");
+    return this.workbench.command("Countersign: View Changes of Last Turn");
   }
 
   question(what, choice) {
@@ -176,7 +176,7 @@ class VsCode {
   }
 
   async isAsked() {
-    return (await this.workbench.message("Run once")) || (await this.workbench.preview());
+    return (await this.workbench.message("Allow Once")) || (await this.workbench.preview());
   }
 
   async proposal() {

@@ -78,7 +78,7 @@ impl Shell {
 async fn a_key_goes_in_by_standard_input_and_out_again() {
     let shell = Shell::with("").await;
     let (good, words) = shell.run(&["login", "status"], "").await;
-    assert!(!good && words.contains("Nobody is logged in"), "{words}");
+    assert!(!good && words.contains("Not signed in"), "{words}");
     let (good, words) = shell.run(&["login", "--with-api-key"], "sk-test-secret\n").await;
     assert!(
         good && words.contains("auth.json") && !words.contains("secret"),
@@ -95,7 +95,7 @@ async fn a_key_goes_in_by_standard_input_and_out_again() {
         "{words}"
     );
     let (good, words) = shell.run(&["logout"], "").await;
-    assert!(good && words.contains("logged out"), "{words}");
+    assert!(good && words.contains("signed out"), "{words}");
     assert!(!shell.home().join("private/auth.json").exists());
     for odd in ["", "two words\n"] {
         let (good, words) = shell.run(&["login", "--with-api-key"], odd).await;

@@ -53,7 +53,7 @@ async fn a_key_is_kept_in_the_keyring_and_nowhere_else() {
         let mut other = Shell::with(&format!("cli_auth_credentials_store = \"{store}\"\n")).await;
         other.env = keyring.env().to_vec();
         let (good, words) = other.run(&["login", "status"], "").await;
-        assert!(!good && words.contains("Nobody is logged in"), "{words}");
+        assert!(!good && words.contains("Not signed in"), "{words}");
         // Another key takes the place of the first.
         shell.run(&["login", "--with-api-key"], "sk-in-a-keyring-2\n").await;
         assert_eq!(keyring.count(), before + 1);
@@ -65,7 +65,7 @@ async fn a_key_is_kept_in_the_keyring_and_nowhere_else() {
         assert!(words.contains("it is locked. Unlock it"), "{words}");
         keyring.unlock();
         let (good, words) = shell.run(&["logout"], "").await;
-        assert!(good && words.contains("logged out"), "{words}");
+        assert!(good && words.contains("signed out"), "{words}");
         assert_eq!(keyring.count(), before);
         let (good, _) = shell.run(&["login", "status"], "").await;
         assert!(!good);
@@ -104,7 +104,7 @@ async fn a_login_lives_in_the_keyring() {
     for secret in scene.authority.secrets() {
         assert!(!text_below(&scene.home).contains(&secret), "{secret} lies in a file");
     }
-    // Another program logs out: that counts here after a moment.
+    // Another program signs out: that counts here after a moment.
     let (good, words) = shell.run(&["logout"], "").await;
     assert!(good, "{words}");
     assert_eq!(keyring.count(), 0);
@@ -135,7 +135,7 @@ async fn a_locked_keyring_is_no_logout() {
     assert_eq!(turn["status"], "failed", "{turn}");
     let error = turn["error"].to_string();
     assert!(
-        error.contains("it is locked. Unlock it") && !error.contains("Log in"),
+        error.contains("it is locked. Unlock it") && !error.contains("Sign in"),
         "{turn}"
     );
     keyring.unlock();

@@ -46,7 +46,7 @@ async fn a_login_in_the_browser_ends_in_an_account() {
     // Nobody was asked anything yet, and no browser was opened.
     assert_eq!(scene.authority.asked("authorize"), 0);
     let (status, text) = browse(&page).await.expect("a page");
-    assert!(status == 200 && text.contains("You are logged in"), "{status} {text}");
+    assert!(status == 200 && text.contains("You are signed in"), "{status} {text}");
     assert_eq!(scene.completed().await, json!({"loginId": id, "success": true}));
     assert_eq!(scene.updated().await, json!({"authMethod": "account", "plan": "plus"}));
     let trace = scene.trace_of_account();
@@ -193,7 +193,7 @@ async fn a_code_that_is_typed_anywhere_logs_in() {
     );
 }
 
-/// An authorisation server that is asked too often says so: it is asked less often from then on, and the login goes on.
+/// An authorization server that is asked too often says so: it is asked less often from then on, and the login goes on.
 #[tokio::test]
 async fn a_server_that_is_asked_too_often_is_asked_more_slowly() {
     let scene = Scene::new().await;
@@ -350,7 +350,7 @@ async fn a_logout_forgets_tells_the_server_and_says_what_remains() {
         tokio::task::yield_now().await;
     }
     assert_eq!(json!(scene.authority.revoked()), json!([refresh]));
-    // Logging out twice is no fault.
+    // Signing out twice is no fault.
     scene.call("logout", json!({})).await;
     scene.updated().await;
 }

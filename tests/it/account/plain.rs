@@ -1,4 +1,4 @@
-//! Logging in from an editor without our plugin: commands, the editor's own browser, questions and progress.
+//! Signing in from an editor without our plugin: commands, the editor's own browser, questions and progress.
 
 use super::scene::{Scene, Setting};
 use crate::support::authority::browse;
@@ -64,7 +64,7 @@ async fn the_editor_opens_the_page_and_says_who_is_logged_in() {
     assert!(kind == 3 && words.contains("ada@example.org"), "{words}");
     command(&scene, "logout", json!([])).await;
     let (kind, words) = shown(&scene).await;
-    assert!(kind == 3 && words.contains("logged out"), "{words}");
+    assert!(kind == 3 && words.contains("signed out"), "{words}");
     assert!(scene.stored().is_none());
     // Nothing of the plugin's protocol was sent.
     assert!(
@@ -76,7 +76,7 @@ async fn the_editor_opens_the_page_and_says_who_is_logged_in() {
     );
 }
 
-/// Where the turn of nobody fails, *Log in* is a button: pressed, it asks how, and the next turn has the login.
+/// Where the turn of nobody fails, *Sign in* is a button: pressed, it asks how, and the next turn has the login.
 #[tokio::test]
 async fn the_error_of_nobody_has_a_button_that_logs_in() {
     let scene = Scene::with(Setting {
@@ -101,10 +101,10 @@ async fn the_error_of_nobody_has_a_button_that_logs_in() {
     command(&scene, "ask", place.clone()).await;
     let question = scene.client.expect_request("window/showMessageRequest").await;
     let words = question.params["message"].as_str().expect("words");
-    assert!(words.contains("nobody is logged in"), "{words}");
+    assert!(words.contains("nobody is signed in"), "{words}");
     let titles: Vec<_> = question.params["actions"].as_array().expect("buttons").iter().collect();
-    assert_eq!(titles, [&json!({"title": "Log in"}), &json!({"title": "Close"})]);
-    scene.client.answer(&question, Ok(json!({"title": "Log in"})));
+    assert_eq!(titles, [&json!({"title": "Sign in"}), &json!({"title": "Close"})]);
+    scene.client.answer(&question, Ok(json!({"title": "Sign in"})));
     let question = scene.client.expect_request("window/showMessageRequest").await;
     scene.client.answer(&question, Ok(json!({"title": "In the browser"})));
     let page = scene.client.expect_request("window/showDocument").await;

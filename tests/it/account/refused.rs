@@ -268,7 +268,7 @@ async fn codes_are_waited_for_through_passing_trouble_and_no_further() {
         scene.authority.behave("device", manner);
         let (code, kind, message) = scene.fails("login/start", json!({"type": "deviceCode"})).await;
         assert!(
-            code == -32603 && kind == "loginFailed" && message.contains("authorisation server"),
+            code == -32603 && kind == "loginFailed" && message.contains("authorization server"),
             "{message}"
         );
     }
@@ -279,7 +279,7 @@ async fn codes_are_waited_for_through_passing_trouble_and_no_further() {
         kind == "loginFailed" && message.contains("cannot be reached"),
         "{message}"
     );
-    // What was logged in with before is as it was.
+    // What was signed in with before is as it was.
     assert_eq!(
         scene.call("read", json!({})).await["account"]["email"],
         "ada@example.org"

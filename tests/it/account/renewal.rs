@@ -75,7 +75,7 @@ async fn a_token_that_runs_out_soon_is_renewed_first() {
     }
 }
 
-/// Nobody waits for the authorisation server while what they have holds.
+/// Nobody waits for the authorization server while what they have holds.
 #[tokio::test]
 async fn a_silent_authorisation_server_holds_up_no_request_whose_token_holds() {
     let prepare = |authority: &Authority, setting: &mut Setting| {

@@ -24,7 +24,7 @@ pub(super) struct Setting {
     pub(super) script: Option<Value>,
     /// Text of `auth.json` before the server starts.
     pub(super) stored: Option<String>,
-    /// The account is logged in already.
+    /// The account is signed in already.
     pub(super) logged_in: bool,
     pub(super) caps: Option<Caps>,
     pub(super) args: Vec<String>,
@@ -53,7 +53,7 @@ impl Scene {
         Self::after(setting, |_, _| {}).await
     }
 
-    /// The same, with something done to the authorisation server and to what it has put into the home folder before the
+    /// The same, with something done to the authorization server and to what it has put into the home folder before the
     /// model and the server start; it may change the script.
     pub(super) async fn after(mut setting: Setting, prepare: impl FnOnce(&Authority, &mut Setting)) -> Self {
         // Not in the temporary folder, which commands may write.
@@ -177,7 +177,7 @@ impl Scene {
         sent.map(|header| header.cloned().unwrap_or_default()).collect()
     }
 
-    /// Where what is logged in with is kept.
+    /// Where what is signed in with is kept.
     pub(super) fn file(&self) -> PathBuf {
         self.home.join("private/auth.json")
     }

@@ -153,7 +153,7 @@ async fn secrets_show_nowhere() {
         "the tool was there"
     );
     for seen in tools.seen() {
-        places.push(("the tool server".to_owned(), seen.body.to_string()));
+        places.push(("the MCP server".to_owned(), seen.body.to_string()));
     }
     let mut secrets = authority.secrets();
     secrets.extend([KEY, BEARER, COLLECTOR].map(str::to_owned));
@@ -165,7 +165,7 @@ async fn secrets_show_nowhere() {
     }
 }
 
-/// Whatever becomes secret while the server runs is taken out of what leaves from then on: what is logged in with and what a
+/// Whatever becomes secret while the server runs is taken out of what leaves from then on: what is signed in with and what a
 /// renewal brings, a key, a value of a configuration that is loaded again.
 #[tokio::test]
 async fn what_changes_is_known_to_be_secret_at_once() {

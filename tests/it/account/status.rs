@@ -236,7 +236,7 @@ async fn the_turn_of_nobody_says_how_to_log_in() {
     let turn = scene.turn(&thread).await;
     let message = turn["error"]["message"].as_str().expect("why");
     assert!(
-        message.contains("nobody is logged in") && message.contains("countersign login"),
+        message.contains("nobody is signed in") && message.contains("countersign login"),
         "{turn}"
     );
     assert_eq!(scene.sent(), [""; 0], "nothing was sent");

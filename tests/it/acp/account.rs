@@ -94,7 +94,7 @@ async fn a_login_in_the_browser_is_waited_for_and_forgotten_again() {
     assert_eq!(acp.prompt(session.as_str().expect("an id"), "Go").await.1, "end_turn");
     acp.call("logout", json!({})).await;
     assert_eq!(
-        acp.request("session/new", new).await.expect_err("logged out")["code"],
+        acp.request("session/new", new).await.expect_err("signed out")["code"],
         -32000
     );
     // One that is taken back is given up, and its page is closed.

@@ -271,7 +271,7 @@ async fn a_yes_leaves_out_what_its_question_did_not_show() {
     }
 }
 
-/// What the model asks is a form where the client has forms; what a tool server asks, too.
+/// What the model asks is a form where the client has forms; what an MCP server asks, too.
 #[tokio::test]
 async fn forms_are_filled_in() {
     let choices = json!([{"label": "File", "description": ""}, {"label": "Database", "description": ""}]);

@@ -168,7 +168,7 @@ async fn declarations_that_cannot_be_meant_are_refused_and_leave_no_thread() {
     let stage = Stage::new(json!([])).await;
     for (tools, part) in [
         (json!([tool("shell")]), "itself"),
-        (json!([tool("mcp__x__y")]), "tool servers"),
+        (json!([tool("mcp__x__y")]), "MCP servers"),
         (json!([tool("two words")]), "letters"),
         (json!([tool("a"), tool("a")]), "this name"),
         (

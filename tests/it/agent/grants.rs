@@ -878,10 +878,10 @@ async fn the_patch_tool_is_offered_as_the_conversation_was_made() {
 #[tokio::test]
 async fn other_editors_are_asked_by_message() {
     for (title, written, goes_on) in [
-        (Some("Allow writing there"), true, true),
+        (Some("Allow Writing"), true, true),
         (Some("Deny"), false, true),
         (None, false, true),
-        (Some("Stop the turn"), false, false),
+        (Some("Deny and Stop"), false, false),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let (project, sib) = (folder.path().join("project"), folder.path().join("sib"));

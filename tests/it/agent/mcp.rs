@@ -1,4 +1,4 @@
-//! Tool servers: real ones, as programs and over HTTP, scripted to be as good or as bad as servers are.
+//! MCP servers: real ones, as programs and over HTTP, scripted to be as good or as bad as servers are.
 
 use super::stage::{Setting, Stage, eventually, say};
 use crate::support::client::{Client, Reply, ServerOptions};
@@ -240,12 +240,12 @@ async fn a_broken_server_is_told_of_once_and_harms_nothing_else() {
     }
     errors.sort();
     assert!(
-        errors[0].contains("tool server bad") && errors[0].contains("exit code 4"),
+        errors[0].contains("MCP server bad") && errors[0].contains("exit code 4"),
         "{errors:?}"
     );
     assert!(errors[0].contains("no licence found"), "{errors:?}");
     assert!(
-        errors[1].contains("tool server gone") && errors[1].contains("/no/such/program"),
+        errors[1].contains("MCP server gone") && errors[1].contains("/no/such/program"),
         "{errors:?}"
     );
     stage.complete(&thread, "Go").await;
@@ -256,7 +256,7 @@ async fn a_broken_server_is_told_of_once_and_harms_nothing_else() {
     let log = std::fs::read_to_string(stage.client.home().join("log/countersign.log")).expect("a log");
     let lines = log
         .lines()
-        .filter(|line| line.contains("a tool server did not start server=bad"));
+        .filter(|line| line.contains("an MCP server did not start server=bad"));
     assert_eq!(lines.count(), 1, "{log}");
     assert!(
         !log.contains("no licence found"),
@@ -644,9 +644,9 @@ async fn a_server_that_wants_a_login_says_so() {
         }
     }
     errors.sort();
-    assert!(errors[0].contains("tool server closed did not start"), "{errors:?}");
+    assert!(errors[0].contains("MCP server closed did not start"), "{errors:?}");
     assert!(
-        errors[1].contains("not logged in") && errors[1].contains("countersign mcp login login"),
+        errors[1].contains("not signed in") && errors[1].contains("countersign mcp login login"),
         "{errors:?}"
     );
     assert!(errors[2].contains("NOT_SET"), "{errors:?}");
@@ -1091,7 +1091,7 @@ async fn an_editor_without_a_plugin_is_told_once_of_each_failed_server() {
     let (method, params) = client.expect_any().await;
     assert_eq!((&method[..], &params["type"]), ("window/showMessage", &json!(1)));
     let message = params["message"].as_str().expect("words");
-    assert!(message.contains("The tool server bad did not start"), "{message}");
+    assert!(message.contains("The MCP server bad did not start"), "{message}");
     // A second one would be unread at the end, and fail the test.
     client.call("countersign/mcp/list", json!({})).await;
 }
@@ -1126,7 +1126,7 @@ async fn an_editor_without_a_plugin_answers_by_buttons() {
         let message = params["message"].as_str().unwrap_or_default();
         let chosen = match message.contains("Sure?") {
             true => "Yes",
-            false => "Call once",
+            false => "Allow Once",
         };
         assert_eq!(
             params["actions"][0]["title"],

@@ -1,4 +1,4 @@
-//! Logging in to a tool server over HTTP that wants a login, and out of it: with an authorisation server that checks what it
+//! Signing in to an MCP server over HTTP that wants a login, and out of it: with an authorization server that checks what it
 //! is sent.
 
 use super::stage::{Setting, Stage, say};
@@ -55,7 +55,7 @@ fn fields(text: &str) -> BTreeMap<String, String> {
 }
 
 impl Issuer {
-    /// An authorisation server; `change` makes another one of what it tells of itself.
+    /// An authorization server; `change` makes another one of what it tells of itself.
     async fn start(change: impl FnOnce(&mut Value)) -> Self {
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
             .await
@@ -269,7 +269,7 @@ async fn a_login_opens_the_tools_and_a_logout_closes_them() {
     assert_eq!(forgotten, json!({"forgotten": true}));
     let failed = status(&stage, "failed").await;
     assert!(
-        failed["error"].as_str().expect("words").contains("not logged in"),
+        failed["error"].as_str().expect("words").contains("not signed in"),
         "{failed}"
     );
     assert_eq!(listed(&stage, &thread).await, (json!("notLoggedIn"), 0));
@@ -331,11 +331,11 @@ async fn a_login_from_a_terminal_is_there_for_all() {
     };
     assert!(run(&["list"]).contains("countersign mcp login docs"));
     let (good, rest) = log_in(command(&["login", "docs"])).await;
-    assert!(good && rest.contains("You are logged in"), "{rest}");
+    assert!(good && rest.contains("You are signed in"), "{rest}");
     assert_eq!(run(&["list"]), "docs: look\n");
-    assert!(run(&["logout", "docs"]).contains("You are logged out"));
-    assert!(run(&["list"]).contains("not logged in"));
-    assert!(run(&["logout", "docs"]).contains("Nobody was logged in"));
+    assert!(run(&["logout", "docs"]).contains("You are signed out"));
+    assert!(run(&["list"]).contains("not signed in"));
+    assert!(run(&["logout", "docs"]).contains("Nobody was signed in"));
     issuer.done();
 }
 
@@ -371,8 +371,8 @@ async fn a_login_is_kept_in_the_keyring_where_there_is_one() {
     let renewed = issuer.ledger.lock().expect("whole").refreshed;
     assert_eq!(words(run(&["list"], "", true)), "docs: look\n");
     assert_eq!(issuer.ledger.lock().expect("whole").refreshed, renewed);
-    // Without the keyring nobody is logged in, and where it is demanded that is told.
-    assert!(words(run(&["list"], "", false)).contains("not logged in"));
+    // Without the keyring nobody is signed in, and where it is demanded that is told.
+    assert!(words(run(&["list"], "", false)).contains("not signed in"));
     let demanded = "mcp_oauth_credentials_store = \"keyring\"\n";
     let said = words(run(&["list"], demanded, false));
     assert!(
@@ -387,7 +387,7 @@ async fn a_login_is_kept_in_the_keyring_where_there_is_one() {
     assert_eq!(words(run(&["list"], "", true)), "docs: look\n");
     std::fs::remove_file(&file).expect("a file");
     // Most servers need no login, so one that cannot be read keeps none from starting unless it is demanded.
-    assert!(words(run(&["list"], "", true)).contains("not logged in"));
+    assert!(words(run(&["list"], "", true)).contains("not signed in"));
     let said = words(run(&["list"], demanded, true));
     assert!(said.contains("it is locked. Unlock it"), "{said}");
     let said = words(run(&["logout", "docs"], "", true));
@@ -402,9 +402,9 @@ async fn a_login_is_kept_in_the_keyring_where_there_is_one() {
     keyring.unlock();
     assert_eq!((file.exists(), keyring.count()), (true, 1));
     let said = words(run(&["logout", "docs"], "", true));
-    assert!(said.contains("You are logged out"), "{said}");
+    assert!(said.contains("You are signed out"), "{said}");
     assert_eq!(keyring.count(), 0);
-    assert!(words(run(&["list"], "", true)).contains("not logged in"));
+    assert!(words(run(&["list"], "", true)).contains("not signed in"));
     issuer.done();
 }
 
@@ -433,9 +433,9 @@ async fn a_login_in_the_file_stays_there_until_its_end() {
     assert!(kept.exists());
     assert_eq!(keyring.count(), 0, "what is in the file is renewed there");
     let said = run(&["logout", "docs"]);
-    assert!(said.contains("You are logged out"), "{said}");
+    assert!(said.contains("You are signed out"), "{said}");
     assert!(!std::fs::read_to_string(&kept).unwrap_or_default().contains(REFRESH));
-    assert!(run(&["list"]).contains("not logged in"));
+    assert!(run(&["list"]).contains("not signed in"));
     issuer.done();
 }
 
@@ -485,10 +485,10 @@ async fn what_is_no_place_to_log_in_to_is_said() {
         ("unknown", "client_id"),
         ("pkce", "PKCE"),
         ("silent", "PKCE"),
-        ("nameless", "another authorisation server"),
+        ("nameless", "another authorization server"),
         ("open", "https://"),
-        ("foreign", "another authorisation server"),
-        ("bare", "no authorisation server"),
+        ("foreign", "another authorization server"),
+        ("bare", "no authorization server"),
         ("variable", "bearer_token_env_var"),
         ("program", "`env`"),
         ("nobody", "There are: bare"),
@@ -563,8 +563,8 @@ async fn programs_side_by_side_renew_a_login_once() {
     issuer.done();
 }
 
-/// What passes is no logout: the login stays as it is, and is renewed when the authorisation server is well again. What the
-/// server says for good ends it, and the person is told to log in.
+/// What passes is no logout: the login stays as it is, and is renewed when the authorization server is well again. What the
+/// server says for good ends it, and the person is told to sign in.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failure_that_passes_keeps_the_login() {
     let issuer = Issuer::start(|_| {}).await;

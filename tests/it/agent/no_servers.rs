@@ -1,4 +1,4 @@
-//! Threads whose tool servers cannot be made at all.
+//! Threads whose MCP servers cannot be made at all.
 
 use super::stage::{Setting, Stage, Story, say};
 use crate::support::mcp::{program, reading};
@@ -33,7 +33,7 @@ async fn a_configuration_of_servers_that_is_none_is_one_error_and_the_turn_works
         assert_eq!(errors.len(), 1, "{config}{tables}: {errors:?}");
         assert_eq!(errors[0]["kind"], "toolServerFailed");
         let message = errors[0]["message"].as_str().expect("words");
-        for part in ["without the tool servers", "`mcp_servers` must be", "config.toml:"] {
+        for part in ["without the MCP servers", "`mcp_servers` must be", "config.toml:"] {
             assert!(message.contains(part), "{part}: {message}");
         }
         assert_eq!(story.count("mcp/status"), 0);

@@ -497,11 +497,7 @@ async fn a_question_is_withdrawn_with_its_turn() {
 /// An editor without our plugin is asked with choices of how long; the first is a no.
 #[tokio::test]
 async fn any_editor_can_be_asked() {
-    for (choice, given) in [
-        (Some("Allow for this session"), true),
-        (Some("Deny"), false),
-        (None, false),
-    ] {
+    for (choice, given) in [(Some("Allow for Session"), true), (Some("Deny"), false), (None, false)] {
         let folder = tempfile::tempdir().unwrap();
         let (project, one) = (folder.path().join("project"), folder.path().join("one"));
         for made in [&project, &one] {
@@ -524,7 +520,7 @@ async fn any_editor_can_be_asked() {
         );
         let titles = titles(&question);
         assert_eq!(titles[0], "Deny");
-        for title in ["Allow for this turn", "Allow for this session", "Stop the turn"] {
+        for title in ["Allow for Turn", "Allow for Session", "Deny and Stop"] {
             assert!(titles.iter().any(|one| one == title), "{title}: {titles:?}");
         }
         match choice {

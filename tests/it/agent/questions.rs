@@ -69,7 +69,7 @@ async fn two_questions_are_answered_in_reverse_order_and_each_answer_finds_its_c
             .all(|item| item["tool"] == "request_user_input" && item["status"] == "completed")
     );
     let first = items.iter().find(|item| item["id"] == "c1").expect("an item");
-    assert_eq!(first["title"], "Ask you: Store");
+    assert_eq!(first["title"], "Questions: Store");
 }
 
 /// Shows S-428.

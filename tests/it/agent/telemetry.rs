@@ -84,7 +84,7 @@ async fn a_whole_turn(collector: Collector, protocol: &str) {
         assert_eq!(record.text("app.version"), env!("CARGO_PKG_VERSION"));
         assert!(!record.text("terminal.type").is_empty());
         assert_eq!((record.text("model"), record.text("slug")), ("rehearsal", "rehearsal"));
-        // Nobody is logged in.
+        // Not signed in.
         assert!(!record.fields.contains_key("auth_mode") && !record.fields.contains_key("user.account_id"));
     }
     let first = &records[0];

@@ -459,7 +459,7 @@ async fn every_announced_method_is_there() {
     for (method, ..) in countersign::protocol::method::CLIENT_REQUESTS {
         for params in [json!({}), json!({"threadId": "nobody", "input": 3}), Value::Null] {
             if let Err(error) = stage.client.request(method, params).await {
-                // Nobody is logged in here.
+                // Not signed in here.
                 let nobody = method.ends_with("account/rateLimits/read") && error.code == -32600;
                 assert!(nobody || [-32602, -32803].contains(&error.code), "{method}: {error:?}");
                 assert!(!error.message.contains("implement"), "{method}: {error:?}");

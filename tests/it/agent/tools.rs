@@ -287,6 +287,59 @@ async fn output_is_bounded_on_every_side() {
     }
 }
 
+/// All of a long output can be opened: of the agent's commands, in a terminal or not, and of the person's own. No command reads it, and it
+/// goes with its conversation.
+#[tokio::test]
+async fn the_whole_of_a_long_output_is_kept_for_the_person() {
+    let script = json!([
+        [bash("big", "echo first; seq 100000; echo last")],
+        [{"call": {"tool": "exec_command", "id": "run", "arguments": {"cmd": "seq 100000; echo over", "yield_time_ms": 20000}}}],
+        [bash("small", "echo small")],
+        [bash(
+            "peek",
+            "ls -R \"$COUNTERSIGN_HOME/outputs\" ~/.countersign/outputs 2>&1 | grep -c txt"
+        )],
+        [say("done")],
+    ]);
+    let stage = Stage::new(script).await;
+    let thread = stage.thread().await;
+    let story = stage.complete(&thread, "Go").await;
+    let params = json!({"threadId": thread, "command": "seq 100000; echo mine"});
+    let answer = stage.client.call("countersign/thread/shellCommand", params).await;
+    let own = stage.finish(answer["turnId"].as_str().expect("an id")).await;
+    let counted: String = (1..=100_000).map(|number| format!("{number}\n")).collect();
+    let items = story.items("commandExecution");
+    for (item, whole) in [
+        (&items[0], format!("first\n{counted}last\n")),
+        (&items[1], format!("{counted}over\n")),
+        (&own.item("commandExecution"), format!("{counted}mine\n")),
+    ] {
+        assert!(
+            item["aggregatedOutput"].as_str().expect("a text").contains("cut out"),
+            "{item}"
+        );
+        let path = item["fullOutput"].as_str().expect("a file");
+        assert_eq!(std::fs::read_to_string(path).expect("all of it"), whole, "{path}");
+    }
+    assert!(items[2].get("fullOutput").is_none(), "{}", items[2]);
+    assert_eq!(
+        items[3]["aggregatedOutput"].as_str().map(str::trim),
+        Some("0"),
+        "{}",
+        items[3]
+    );
+    stage
+        .client
+        .call("countersign/thread/delete", json!({"threadId": thread}))
+        .await;
+    stage.until_event("thread/deleted").await;
+    let left = items[0]["fullOutput"].as_str().expect("a file");
+    assert!(
+        !std::path::Path::new(left).parent().expect("a folder").exists(),
+        "{left}"
+    );
+}
+
 /// Shows S-175, S-177.
 #[tokio::test]
 async fn the_providers_key_reaches_no_command() {

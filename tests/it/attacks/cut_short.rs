@@ -93,7 +93,7 @@ async fn a_message_allows_nothing_that_it_does_not_show() {
         if message.chars().count() > 1500 {
             trouble.push("it is too long for a message".to_owned());
         }
-        work.client.answer(&question, Ok(json!({"title": "Run once"})));
+        work.client.answer(&question, Ok(json!({"title": "Allow Once"})));
         work.done().await;
         if work.path("made").exists() {
             trouble.push("it ran".to_owned());
@@ -165,7 +165,7 @@ async fn the_whole_question_is_shown_and_decided_on_its_page() {
     let actions = actions(&work, &path).await;
     let first = actions[0]["title"].as_str().unwrap_or_default();
     assert!(first.contains("Deny"), "the first is never a yes: {actions:?}");
-    work.run(titled(&actions, "Agent: Run once").expect("a yes")).await;
+    work.run(titled(&actions, "Agent: Allow Once").expect("a yes")).await;
     work.done().await;
     assert!(work.path("made").exists());
 }
@@ -179,12 +179,12 @@ async fn a_page_that_was_changed_allows_nothing() {
     let path = page(&work).await;
     work.editor.open(&path);
     let before = actions(&work, &path).await;
-    let yes = titled(&before, "Agent: Run once").expect("a yes").clone();
+    let yes = titled(&before, "Agent: Allow Once").expect("a yes").clone();
     work.editor.type_at(&path, 4, "x");
     work.client.settle().await;
     let after = actions(&work, &path).await;
     assert!(
-        titled(&after, "Agent: Run once").is_none() && titled(&after, "Agent: Deny").is_some(),
+        titled(&after, "Agent: Allow Once").is_none() && titled(&after, "Agent: Deny").is_some(),
         "{after:?}"
     );
     let given = &yes["command"]["arguments"][0];

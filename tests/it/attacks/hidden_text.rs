@@ -317,7 +317,7 @@ fn a_projects_files_hide_nothing_on_our_pages() {
     });
 }
 
-/// What a trusted project calls a tool server and its program, where we say how that does.
+/// What a trusted project calls an MCP server and its program, where we say how that does.
 #[test]
 fn the_name_of_a_server_hides_nothing_where_it_is_said() {
     let pages: [&[&str]; 2] = [&["mcp", "list"], &["doctor"]];

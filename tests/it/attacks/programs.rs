@@ -521,7 +521,7 @@ fn a_planted_tool_server_is_never_started() {
     }
 }
 
-/// Code that lies in the workspace under the name of what a tool server runs, or configuration of its launcher.
+/// Code that lies in the workspace under the name of what an MCP server runs, or configuration of its launcher.
 #[test]
 fn what_lies_in_the_workspace_is_not_run_in_a_tool_servers_place() {
     let row = |files: &'static [&'static str], command: &'static str, args: &'static str| (files, command, args);

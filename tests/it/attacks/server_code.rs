@@ -1,4 +1,4 @@
-//! Code of tool servers that commands of the agent can change, by each way in which a command line leads to it.
+//! Code of MCP servers that commands of the agent can change, by each way in which a command line leads to it.
 
 use super::programs::{SYSTEM, list_servers, mcp};
 use super::repel;

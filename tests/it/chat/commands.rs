@@ -17,7 +17,7 @@ const SAID: [(&str, &str, &str); 15] = [
         "*What the last turn changed is shown in a document of its own.*",
     ),
     ("undo", "/undo", "Restored 1 file."),
-    ("compact", "/compact", "summed up to make room"),
+    ("compact", "/compact", "Compacted the conversation to make room"),
     ("review", "/review", "Nothing is wrong with it."),
     ("stop", "/stop", "*Nothing was running.*"),
     ("tidy", "/tidy the shed", "It is tidy."),

@@ -79,12 +79,12 @@ async fn a_command_is_approved_and_its_output_forges_nothing() {
     let approving: Vec<_> = titles.iter().filter(|title| title.contains("sh -c")).collect();
     assert!(approving[0].contains("Deny"), "the first is never a yes: {approving:?}");
     assert!(
-        approving.iter().any(|title| title.contains("Run once")),
+        approving.iter().any(|title| title.contains("Allow Once")),
         "{approving:?}"
     );
     // A message asks as well, when the keys rest.
     let question = room.work.question().await;
-    room.choose("Agent: Run once").await;
+    room.choose("Agent: Allow Once").await;
     room.work.client.expect_withdrawn(&question).await;
     room.sees("All done.").await;
     room.rests().await;

@@ -73,7 +73,7 @@ async fn what_is_configured_counts_for_a_command_of_the_chat() {
     let text = std::fs::read_to_string(&path).expect("a configuration");
     std::fs::write(&path, text.replace("in prose", "in verse")).expect("a configuration");
     room.send("/compact").await;
-    room.sees("summed up to make room").await;
+    room.sees("Compacted the conversation to make room").await;
     room.rests().await;
     let asked = room.work.model.requests().pop().expect("a request").body.to_string();
     assert!(asked.contains("Sum up in verse."), "{asked}");

@@ -144,7 +144,7 @@ async fn a_chat_is_opened_by_command_and_conversations_are_listed() {
         .until_in(&after, "## Archived\n\n- A question about whales `thread ")
         .await;
     assert_eq!(text.matches("`thread ").count(), 1, "{text}");
-    assert_eq!(press(&room, &after, "Agent: Bring back").await, 1);
+    assert_eq!(press(&room, &after, "Agent: Unarchive").await, 1);
     room.until("the file to be back", |_| {
         files("archived_sessions") == 0 && files("sessions") == 1
     })

@@ -125,7 +125,7 @@ fn what_is_allowed_is_taken_back_one_by_one_and_all_at_once() {
     let id = machine.list("one")[0]["id"].as_str().expect("an id").to_owned();
     let (good, said) = machine.said("other", &["forget", &id]);
     assert!(
-        good && said.contains("Taken back: Allowed for ") && said.contains(OF_ONE[0]),
+        good && said.contains("Forgotten: Allowed for ") && said.contains(OF_ONE[0]),
         "{said}"
     );
     assert!(!machine.texts("one").contains(&OF_ONE[0].to_owned()));
@@ -136,7 +136,7 @@ fn what_is_allowed_is_taken_back_one_by_one_and_all_at_once() {
     assert!(kept(&one).allowed.is_empty() && !kept(&one).denied.is_empty());
 
     let (good, said) = machine.said("one/sub", &["forget", "--all"]);
-    assert!(good && said.matches("Taken back: ").count() == 3, "{said}");
+    assert!(good && said.matches("Forgotten: ").count() == 3, "{said}");
     assert!(machine.list("one").is_empty() && kept(&one).denied.is_empty());
     assert_eq!(machine.list("other").len(), 1);
     let config = std::fs::read_to_string(machine.base.join("home/config.toml")).expect("a file");

@@ -170,7 +170,12 @@ fn another_home_is_brought_along_and_nothing_is_written_over() {
     assert_eq!(machine.read("home/config.toml"), before);
     assert!(!machine.path("home/AGENTS.md").exists());
 
-    assert!(machine.said(&["import", "--yes"]).ends_with("It is written.\n"));
+    let home = machine.path("home");
+    assert!(
+        machine
+            .said(&["import", "--yes"])
+            .ends_with(&format!("Written to {}.\n", home.display()))
+    );
     let after = machine.read("home/config.toml");
     assert!(after.starts_with("# mine\nmodel = 'mine'\n"), "{after}");
     let values: toml::Table = after.parse().expect("TOML");
@@ -198,7 +203,7 @@ fn another_home_is_brought_along_and_nothing_is_written_over() {
     assert!(
         machine
             .said(&["import", "--yes", "--with-login"])
-            .contains("nothing to bring along")
+            .contains("nothing to import")
     );
     assert_eq!(machine.read("home/config.toml"), after);
 }

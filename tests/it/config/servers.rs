@@ -1,4 +1,4 @@
-//! Tool servers in the configuration.
+//! MCP servers in the configuration.
 
 use super::{Place, told};
 use countersign::config::mcp::Transport;
@@ -52,7 +52,7 @@ fn what_is_wrong_with_a_server_is_told_with_its_line() {
     }
 }
 
-/// The tokens of tool servers are the person's: no command gets them, and nothing shows them. A server that is a program gets
+/// The tokens of MCP servers are the person's: no command gets them, and nothing shows them. A server that is a program gets
 /// one where it is named for it.
 #[test]
 fn variables_with_tokens_are_secret() {
@@ -83,7 +83,7 @@ fn secrets_that_commands_use_are_secret() {
     assert!(values.any(|known| known == "hush-hush-3"));
 }
 
-/// What the person has said of their tool servers holds against a trusted project too: it can ask for less only, and a server of
+/// What the person has said of their MCP servers holds against a trusted project too: it can ask for less only, and a server of
 /// its own under the same name gets nothing of theirs.
 #[test]
 fn a_trusted_project_loosens_no_server_of_the_persons() {

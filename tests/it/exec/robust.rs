@@ -121,6 +121,7 @@ fn request(cwd: &Path, mode: SandboxMode, script: &str) -> CommandRequest {
         timeout: Some(Duration::from_secs(120)),
         input: Input::Nothing,
         wrote: exec::Wrote::default(),
+        full: exec::FullOutput::default(),
     }
 }
 

@@ -21,6 +21,7 @@ pub(super) fn request(cwd: &Path, mode: SandboxMode, script: &str) -> CommandReq
         timeout: Some(Duration::from_secs(60)),
         input: exec::Input::Nothing,
         wrote: exec::Wrote::default(),
+        full: exec::FullOutput::default(),
     }
 }
 

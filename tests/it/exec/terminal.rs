@@ -34,6 +34,7 @@ fn request(cwd: &Path, mode: SandboxMode, argv: &[&str]) -> CommandRequest {
         input: Input::Nothing,
         argv0: None,
         wrote: exec::Wrote::default(),
+        full: exec::FullOutput::default(),
     }
 }
 

@@ -147,7 +147,7 @@ async fn a_client_that_vanishes_takes_its_commands_along() {
         work.fix("a.txt").await;
         if escalated {
             let question = work.question().await;
-            work.press(&question, "Run once");
+            work.press(&question, "Allow Once");
         }
         let deadline = Instant::now() + Duration::from_secs(30);
         while work.disk("begun").is_none() {

@@ -344,7 +344,7 @@ async fn outside_is_asked_and_protected_is_refused() {
     work.accept_all(question).await;
     let question = work.question().await;
     assert!(!out.join("new.txt").exists(), "the folder is asked for first");
-    work.press(&question, "Allow writing there");
+    work.press(&question, "Allow Writing");
     work.done().await;
     assert_eq!(std::fs::read_to_string(out.join("new.txt")).unwrap(), "new\n");
     let work = Work::with(

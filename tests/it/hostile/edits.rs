@@ -51,10 +51,10 @@ async fn a_change_that_an_editor_does_not_make_leaves_every_file_as_it_was() {
         (Act::Rubbish(json!({"applied": "yes"})), refused),
         (Act::Rubbish(json!([true])), refused),
         (Act::Lie, "the text is not there: open.txt, also.txt"),
-        (Act::OnlyDocuments(1, false), "taken back: open.txt"),
-        (Act::OnlyDocuments(1, true), "taken back: open.txt"),
-        (Act::OnlyFirstEdits(true), "taken back: open.txt, also.txt"),
-        (Act::OnlyFirstEdits(false), "taken back: open.txt, also.txt"),
+        (Act::OnlyDocuments(1, false), "was undone: open.txt"),
+        (Act::OnlyDocuments(1, true), "was undone: open.txt"),
+        (Act::OnlyFirstEdits(true), "was undone: open.txt, also.txt"),
+        (Act::OnlyFirstEdits(false), "was undone: open.txt, also.txt"),
     ];
     for (act, words) in ways {
         let name = format!("{act:?}");

@@ -619,7 +619,10 @@ async fn a_server_killed_between_disk_and_editor_is_taken_back_by_the_next() {
     work.client.expect_end().await;
     let told = countersign::agent::apply::recover_leftovers(&home).await;
     let [words] = &told[..] else { panic!("{told:?}") };
-    assert!(words.contains("taken back") && words.contains("shut.txt"), "{words}");
+    assert!(
+        words.contains("has been undone") && words.contains("shut.txt"),
+        "{words}"
+    );
     assert_eq!(state(&work.path("")), before);
     assert_eq!(entries(&home.join("journal")), [""; 0]);
     assert_eq!(countersign::agent::apply::recover_leftovers(&home).await, [""; 0]);
@@ -655,7 +658,7 @@ fn the_plain_command_takes_back_what_was_left_half_done() {
         };
         let output = apply("*** Update File: edited\n@@\n-before\n+mine\n*** Add File: more\n+more\n");
         let told = String::from_utf8_lossy(&output.stderr);
-        assert!(told.contains("taken back") && told.contains("edited"), "{told}");
+        assert!(told.contains("has been undone") && told.contains("edited"), "{told}");
         assert!(output.status.success(), "{told}");
         let mut wanted = before;
         wanted.get_mut(&project.join("edited")).expect("a file").1 = b"mine\n".to_vec();

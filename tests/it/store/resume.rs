@@ -131,6 +131,7 @@ async fn turns_come_back_as_they_were() {
         exit_code: Some(101),
         duration_ms: Some(12),
         reason: None,
+        full_output: Some("/home/outputs/t/call-1.txt".into()),
         terminal_id: None,
     };
     play.recorder.record([

@@ -1,4 +1,4 @@
-//! An authorisation server on this machine, with the account's service beside it: it checks what it is sent as a real one
+//! An authorization server on this machine, with the account's service beside it: it checks what it is sent as a real one
 //! does, gives out each code and each refresh token once, counts, and can be told to misbehave.
 
 use axum::Router;
@@ -146,7 +146,7 @@ impl Authority {
     }
 
     pub(crate) fn access(&self) -> String {
-        self.ledger().access.clone().expect("somebody is logged in")
+        self.ledger().access.clone().expect("somebody is signed in")
     }
 
     pub(crate) fn secrets(&self) -> Vec<String> {

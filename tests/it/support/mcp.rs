@@ -1,4 +1,4 @@
-//! A tool server of our own: as a program (this test binary in another role) and over HTTP. It speaks plain JSON, so that it
+//! An MCP server of our own: as a program (this test binary in another role) and over HTTP. It speaks plain JSON, so that it
 //! can be as wrong as any server in the world.
 //!
 //! What a tool does is told by its name; see [`Play::call`].
@@ -387,7 +387,7 @@ async fn answer(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    // Where one logs in to it, for those who ask as they should.
+    // Where one signs in to it, for those who ask as they should.
     if let Some(issuer) = state.script["issuer"].as_str()
         && uri.path() == "/.well-known/oauth-protected-resource/mcp"
     {

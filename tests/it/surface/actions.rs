@@ -289,7 +289,7 @@ async fn commands_with_bad_arguments_are_refused_in_words() {
                 told["message"]
                     .as_str()
                     .unwrap()
-                    .contains("None of the agent's changes"),
+                    .contains("There are no pending changes"),
                 "{told}"
             );
         }
@@ -355,7 +355,7 @@ async fn hunks_are_decided_where_they_lie() {
     assert_eq!(
         places,
         [
-            (0, "2 changes of the agent wait"),
+            (0, "2 pending changes"),
             (0, "✓ Accept all"),
             (0, "✗ Reject all"),
             (0, "Show"),

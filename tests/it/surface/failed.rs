@@ -74,9 +74,9 @@ async fn the_button_of_an_older_failure_sends_no_other_message() {
     told(&work, "The message is not sent again.").await;
 }
 
-/// *Summarise the conversation*: the summary takes the conversation's place, and the next message is answered after it.
+/// *Compact conversation*: the summary takes the conversation's place, and the next message is answered after it.
 #[tokio::test]
-async fn a_conversation_that_is_too_long_can_be_summarised() {
+async fn a_conversation_that_is_too_long_can_be_compacted() {
     let error = json!({"message": "Too long.", "type": "invalid_request_error", "code": "context_length_exceeded"});
     let too_long = || failing(400, error.clone());
     let script = json!([
@@ -94,10 +94,10 @@ async fn a_conversation_that_is_too_long_can_be_summarised() {
     let question = work.question().await;
     assert_eq!(
         titles(&question),
-        ["Summarise the conversation", "Choose another model", "Close"]
+        ["Compact conversation", "Choose another model", "Close"]
     );
     assert_eq!(work.model.requests().len(), 4);
-    work.press(&question, "Summarise the conversation");
+    work.press(&question, "Compact conversation");
     let summed = tokio::time::timeout(Duration::from_secs(30), work.model.wait_for_requests(5));
     summed.await.expect("a request for the summary");
     work.fix("a.txt").await;

@@ -93,7 +93,7 @@ async fn cancel_stops_the_turn_and_withdraws_its_question() {
         .await;
     assert_eq!(end["value"]["message"], "Stopped");
     // The answer that crosses the withdrawal, and a cancellation of what is over, have no effect.
-    work.client.answer(&question, Ok(json!({"title": "Run once"})));
+    work.client.answer(&question, Ok(json!({"title": "Allow Once"})));
     for token in [begin["token"].clone(), json!("unknown"), json!(7)] {
         work.client
             .notify("window/workDoneProgress/cancel", json!({"token": token}));

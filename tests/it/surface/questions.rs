@@ -29,11 +29,11 @@ async fn work(editor: &'static str, times: usize) -> Work {
 #[tokio::test]
 async fn the_question_says_what_where_and_why_and_each_answer_does_what_it_says() {
     for (title, ran, goes_on) in [
-        ("Run once", true, true),
-        ("Run for this session", true, true),
-        ("Always for `touch`", true, true),
+        ("Allow Once", true, true),
+        ("Allow for Session", true, true),
+        ("Always Allow `touch`", true, true),
         ("Deny", false, true),
-        ("Stop the turn", false, false),
+        ("Deny and Stop", false, false),
     ] {
         let work = work("helix-25.07.1", 1).await;
         let question = work.question().await;
@@ -75,13 +75,13 @@ async fn once_is_asked_again_and_for_the_session_is_not() {
     let once = work("helix-25.07.1", 2).await;
     for _ in 0..2 {
         let question = once.question().await;
-        once.press(&question, "Run once");
+        once.press(&question, "Allow Once");
     }
     once.done().await;
     assert!(once.disk("made-2").is_some());
     let session = work("helix-25.07.1", 3).await;
     let question = session.question().await;
-    session.press(&question, "Run for this session");
+    session.press(&question, "Allow for Session");
     session.done().await;
     assert!(session.disk("made-3").is_some());
 }
@@ -94,9 +94,9 @@ async fn whatever_is_no_clear_yes_is_a_no() {
         ("another title", Reply::Ok(json!({"title": "Yes, whatever"}))),
         ("no title", Reply::Ok(json!({}))),
         ("a number", Reply::Ok(json!({"title": 1}))),
-        ("a text", Reply::Ok(json!("Run once"))),
-        ("a list", Reply::Ok(json!([{"title": "Run once"}]))),
-        ("a list of its field", Reply::Ok(json!(["Run once"]))),
+        ("a text", Reply::Ok(json!("Allow Once"))),
+        ("a list", Reply::Ok(json!([{"title": "Allow Once"}]))),
+        ("a list of its field", Reply::Ok(json!(["Allow Once"]))),
         ("an error", Reply::Error(-32601, "no such method")),
         ("an internal error", Reply::Error(-32603, "dialog crashed")),
     ] {
@@ -118,11 +118,11 @@ async fn a_second_answer_has_no_effect() {
     let work = work("helix-25.07.1", 2).await;
     let first = work.question().await;
     work.client.answer(&first, Ok(json!(null)));
-    work.client.answer(&first, Ok(json!({"title": "Run once"})));
+    work.client.answer(&first, Ok(json!({"title": "Allow Once"})));
     let second = work.question().await;
-    work.client.answer(&first, Ok(json!({"title": "Run once"})));
+    work.client.answer(&first, Ok(json!({"title": "Allow Once"})));
     work.client
-        .send(&json!({"jsonrpc": "2.0", "id": "never asked", "result": {"title": "Run once"}}));
+        .send(&json!({"jsonrpc": "2.0", "id": "never asked", "result": {"title": "Allow Once"}}));
     work.client.settle().await;
     work.client.answer(&second, Ok(json!(null)));
     work.done().await;
@@ -140,7 +140,7 @@ async fn a_question_that_is_never_answered_waits_and_is_withdrawn_when_it_is_poi
     work.client.settle().await;
     work.choose_action("a.txt", (0, 0), "Stop the agent").await;
     work.client.expect_withdrawn(&question).await;
-    work.client.answer(&question, Ok(json!({"title": "Run once"})));
+    work.client.answer(&question, Ok(json!({"title": "Allow Once"})));
     work.client.settle().await;
     assert!(work.disk("made-1").is_none());
     assert_eq!(work.model.requests().len(), 1);

@@ -1,4 +1,4 @@
---- How the person is known to the provider of models: logging in and out, and what is left of the allowance.
+--- How the person is known to the provider of models: signing in and out, and what is left of the allowance.
 local choice = require('countersign.ask.choice')
 local client = require('countersign.client')
 
@@ -7,7 +7,7 @@ local M = {}
 ---@type table<string, { url: string, code?: string }> Logins that are under way, by their id.
 local under_way = {}
 
---- Opens a page of the authorisation server, and says where it is for who has no browser here.
+--- Opens a page of the authorization server, and says where it is for who has no browser here.
 local function page(url, words)
   if not url:match('^https?://') then
     return client.tell('the address is not a web page, so it is not opened: ' .. choice.line(url), vim.log.levels.WARN)
@@ -29,7 +29,7 @@ local function begun(result)
   if result.userCode then
     page(url, ('type the code %s on the page that opens:'):format(result.userCode))
   else
-    page(url, 'log in on the page that opens:')
+    page(url, 'sign in on the page that opens:')
   end
 end
 
@@ -61,9 +61,9 @@ function M.login(name)
     if ways[name] then
       return take(server, ways[name])
     elseif name ~= '' then
-      return client.tell(('there is no way %s to log in. There are: browser, device, key.'):format(name), vim.log.levels.ERROR)
+      return client.tell(('there is no way %s to sign in. There are: browser, device, key.'):format(name), vim.log.levels.ERROR)
     end
-    choice.pick({ ways.browser, ways.device, ways.key }, 'Log in', 'countersign.login', function(way)
+    choice.pick({ ways.browser, ways.device, ways.key }, 'Sign in', 'countersign.login', function(way)
       if way then
         take(server, way)
       end
@@ -71,7 +71,7 @@ function M.login(name)
   end)
 end
 
---- Stops the logins that are under way; where there is none, logs out.
+--- Stops the logins that are under way; where there is none, signs out.
 function M.logout()
   client.with(function(server)
     local stopped = false
@@ -82,10 +82,10 @@ function M.logout()
     if stopped then
       return
     end
-    choice.pick({ { label = 'Stay logged in' }, { label = 'Log out', yes = true } }, 'Log out? What is kept of the login is deleted.', 'countersign.confirm', function(chosen)
+    choice.pick({ { label = 'Stay signed in' }, { label = 'Sign out', yes = true } }, 'Sign out? What is kept of the login is deleted.', 'countersign.confirm', function(chosen)
       if chosen and chosen.yes then
         client.request(server, 'account/logout', {}, function()
-          client.tell('logged out.')
+          client.tell('signed out.')
         end)
       end
     end)
@@ -98,7 +98,7 @@ function M.completed(params)
     under_way[params.loginId] = nil
   end
   if params.success then
-    client.tell('logged in.')
+    client.tell('signed in.')
   else
     client.tell('the login has failed. ' .. (params.error or ':Countersign login begins another one.'), vim.log.levels.ERROR)
   end
@@ -123,11 +123,11 @@ end
 function M.lines(account, limits, status)
   local lines, who = {}, account.account
   if who and who.type == 'account' then
-    lines[1] = ('Logged in%s%s.'):format(who.email and (' as ' .. choice.line(who.email, 80)) or '', who.plan and (', plan ' .. choice.line(who.plan, 40)) or '')
+    lines[1] = ('Signed in%s%s.'):format(who.email and (' as ' .. choice.line(who.email, 80)) or '', who.plan and (', plan ' .. choice.line(who.plan, 40)) or '')
   elseif (who and who.type == 'apiKey') or (status and status.authMethod == 'apiKey') then
     lines[1] = 'Requests are allowed by an API key.'
   elseif account.requiresOpenaiAuth then
-    lines[1] = 'Nobody is logged in. :Countersign login does it.'
+    lines[1] = 'Not signed in. :Countersign login does it.'
   else
     lines[1] = 'The configured provider needs no account.'
   end
@@ -142,7 +142,7 @@ function M.lines(account, limits, status)
   return lines
 end
 
---- Shows who is logged in and what is left of the allowance.
+--- Shows who is signed in and what is left of the allowance.
 function M.show()
   client.with(function(server)
     client.request(server, 'account/read', {}, function(account)

@@ -225,7 +225,7 @@ function M.open()
   if question then
     show(question)
   else
-    require('countersign.client').tell('no question waits for you.')
+    require('countersign.client').tell('no question is open.')
   end
 end
 

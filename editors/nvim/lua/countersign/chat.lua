@@ -73,15 +73,15 @@ local function tail(thread)
   end
   vim.list_extend(lines, vim.tbl_map(function(chunk)
     return { chunk }
-  end, require('countersign.trouble').lines(thread)))
+  end, require('countersign.recover').lines(thread)))
   for _, joining in ipairs(thread.joining or {}) do
     add('↳ ' .. joining.text:gsub('%s+', ' '), 'CountersignYou')
   end
   for i, queued in ipairs(thread.queue.inputs) do
-    add(('%d. %s %s'):format(i, thread.queue.paused and 'held back:' or 'next:', words.input(queued.input):gsub('%s+', ' ')), 'CountersignQuiet')
+    add(('%d. %s %s'):format(i, thread.queue.paused and 'paused:' or 'queued:', words.input(queued.input):gsub('%s+', ' ')), 'CountersignQuiet')
   end
   if thread.queue.paused then
-    add('The queue is held back: :Countersign queue resume, or queue clear.', 'CountersignQuiet')
+    add('The queue is paused: :Countersign queue resume, or queue clear.', 'CountersignQuiet')
   end
   return lines
 end

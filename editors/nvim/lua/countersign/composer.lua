@@ -165,10 +165,18 @@ end
 --- Sends words to a conversation: to the running turn, else as a new one. Where that fails they are put into its composer.
 ---@param thread countersign.Thread
 ---@param text string
----@param given? { queue?: boolean, context?: table, pictures?: string[] }
+---@param given? { queue?: boolean, context?: table, pictures?: string[], input?: table[] } `input`: a message as it was sent before, instead of `text`.
 function M.say(thread, text, given)
   given = given or {}
-  local input = { { type = 'text', text = text } }
+  local input = given.input or { { type = 'text', text = text } }
+  if given.input then
+    local words = vim.tbl_filter(function(part)
+      return part.type == 'text'
+    end, input)
+    text = table.concat(vim.tbl_map(function(part)
+      return part.text
+    end, words), '\n')
+  end
   for _, path in ipairs(given.pictures or {}) do
     input[#input + 1] = { type = 'localImage', path = path }
   end

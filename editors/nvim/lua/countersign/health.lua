@@ -60,7 +60,7 @@ local function program()
   local doctor = vim.system({ cmd[1], 'doctor' }, { text = true, timeout = 20000 }):wait()
   local lines = vim.trim((doctor.stdout or '') .. (doctor.stderr or '')):gsub('\27%[[%d;]*m', '')
   if doctor.code == 0 then
-    health.ok('countersign doctor finds nothing amiss')
+    health.ok('countersign doctor finds no problems')
   else
     health.warn('countersign doctor finds something to fix:\n' .. lines)
   end

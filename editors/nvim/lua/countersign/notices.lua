@@ -29,7 +29,7 @@ end
 function M.turn_completed(params)
   local thread, turn = threads.get(params.threadId), params.turn
   if turn.status == 'failed' and turn.error and not is_visible(params.threadId) then
-    local help = thread and #require('countersign.trouble').remedies(thread) > 1 and ' · :Countersign trouble offers what may help' or ''
+    local help = thread and #require('countersign.recover').remedies(thread) > 1 and ' · :Countersign recover offers what may help' or ''
     client.tell(turn.error.message .. help, vim.log.levels.ERROR, name_of(params.threadId))
   elseif turn.status == 'completed' and turn.kind == 'regular' and not (thread and thread.agent) and (not focused or not is_visible(params.threadId)) then
     local answer = (params.lastAgentMessage or 'done'):gsub('%s+', ' ')
@@ -123,7 +123,7 @@ local function overrule(denial)
   local card, picker = require('countersign.ask.card'), require('countersign.picker')
   local title, prompt, lines = 'What was denied', 'Allow it once?', card.lines(denial.all)
   local function put(all)
-    local choices = { { label = 'Leave it denied' }, { label = 'Allow once: ' .. denial.what, denial = denial } }
+    local choices = { { label = 'Leave Denied' }, { label = 'Allow Once: ' .. denial.what, denial = denial } }
     require('countersign.ask.choice').pick(choices, prompt, 'countersign.overrule', function(chosen)
       if chosen and chosen.denial then
         allow(denial)
@@ -149,9 +149,9 @@ function M.overrule(number)
   elseif #denials == 0 then
     return client.tell('nothing was denied.')
   end
-  local choices = { { label = 'Leave it denied' } }
+  local choices = { { label = 'Leave Denied' } }
   for i = #denials, 1, -1 do
-    choices[#choices + 1] = { label = ('Allow once: %s'):format(denials[i].what), detail = denials[i].why ~= '' and denials[i].why or nil, denial = denials[i] }
+    choices[#choices + 1] = { label = ('Allow Once: %s'):format(denials[i].what), detail = denials[i].why ~= '' and denials[i].why or nil, denial = denials[i] }
   end
   require('countersign.ask.choice').pick(choices, 'What the automatic reviewer denied', 'countersign.overrule', function(chosen)
     if chosen and chosen.denial then

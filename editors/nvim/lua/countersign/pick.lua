@@ -246,7 +246,7 @@ function M.queue(deed)
       return client.tell('nothing waits for its turn.')
     end
     picker.select(thread.queue.inputs, {
-      prompt = 'What waits for its turn',
+      prompt = 'Queued messages',
       kind = 'countersign.queue',
       format_item = function(queued)
         return (words.input(queued.input):gsub('%s+', ' '))

@@ -101,7 +101,7 @@ function M.none(where, hint, path)
       return away(one)
     end
   end
-  return ('no change of the agent waits %s.'):format(where) .. (hint and ' ' .. hint or '')
+  return ('no pending change %s.'):format(where) .. (hint and ' ' .. hint or '')
 end
 
 --- Whether a proposal changes a file.

@@ -1,5 +1,5 @@
 /**
- * Reads the form that a tool server wants filled in, and what was filled in.
+ * Reads the form that an MCP server wants filled in, and what was filled in.
  */
 import type { JsonValue } from "../protocol";
 

@@ -23,7 +23,7 @@ export async function goBack(threads: Threads, view: ThreadView, turnId?: string
   const at = turnId === undefined ? all.length - 1 : all.findIndex((one) => one.turnId === turnId);
   const target = all[at];
   if (target === undefined) {
-    throw new Error("There is no message to go back to.");
+    throw new Error("There is no message to restore to.");
   }
   const gone = all.slice(at);
   const undone = undoneTurns(view);
@@ -38,7 +38,7 @@ export async function goBack(threads: Threads, view: ThreadView, turnId?: string
   const show = { label: "Show What Would Be Undone", detail: "" };
   for (;;) {
     const chosen = await vscode.window.showQuickPick(files === 0 ? [conversation] : [both, conversation, onlyFiles, show], {
-      title: `Go back to before “${nameOf(target.words, 60)}”`,
+      title: `Restore to before “${nameOf(target.words, 60)}”`,
       placeHolder: "What you changed since then stays",
       ignoreFocusOut: true,
     });

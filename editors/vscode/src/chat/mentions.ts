@@ -84,9 +84,9 @@ export const COMMANDS = [
   { name: "undo", description: "Undo the agent's last turn" },
   { name: "diff", description: "Show what the last turn changed" },
   { name: "review", description: "Have the uncommitted changes reviewed" },
-  { name: "fork", description: "Go on in a copy of this conversation" },
+  { name: "fork", description: "Fork this conversation" },
   { name: "rename", description: "Give this conversation a name" },
-  { name: "rollback", description: "Go back to before your last message: conversation, files, or both" },
+  { name: "rollback", description: "Restore to before your last message: conversation, files, or both" },
   { name: "stop", description: "Stop the running turn" },
 ] as const satisfies readonly SlashCommand[];
 

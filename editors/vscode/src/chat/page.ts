@@ -12,6 +12,7 @@ import { goBack } from "./go_back";
 import { openFile, openLink } from "./links";
 import type { CommandName } from "./mentions";
 import type { ChatServices } from "./services";
+import type { Outputs } from "./outputs";
 import { NotRunning } from "./threads";
 import type { ThreadModel } from "./view";
 import type { Choices, FromPage, ToPage } from "./wire";
@@ -39,6 +40,7 @@ export class ChatPage implements vscode.Disposable {
     private readonly webview: vscode.Webview,
     private readonly services: ChatServices,
     private readonly code: CodeActions,
+    private readonly outputs: Outputs,
     private readonly titled: (title: string) => void,
     private readonly focused: () => void,
   ) {
@@ -304,6 +306,13 @@ export class ChatPage implements vscode.Disposable {
         return;
       case "sendOutput":
         return this.turn([{ type: "commandOutput", itemId: message.itemId }], false, {});
+      case "openOutput": {
+        const rows = (this.threadId === undefined ? undefined : threads.get(this.threadId))?.view.rows ?? [];
+        for (const { body } of rows) {
+          if (body.kind === "item" && body.item.type === "commandExecution" && body.item.id === message.itemId) await this.outputs.open(body.item);
+        }
+        return;
+      }
       case "overrule":
         if (this.threadId !== undefined) {
           await threads.request("countersign/guardian/approveDenied", { threadId: this.threadId, assessmentId: message.assessmentId });

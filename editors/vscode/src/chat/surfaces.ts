@@ -4,6 +4,7 @@
 import * as crypto from "node:crypto";
 import * as vscode from "vscode";
 import { CodeActions } from "./code";
+import { Outputs } from "./outputs";
 import { ChatPage } from "./page";
 import type { ConversationAction } from "./page";
 import type { ChatServices } from "./services";
@@ -24,6 +25,7 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
   private last: Surface | undefined;
   private side: { readonly surface: Surface; readonly view: vscode.WebviewView } | undefined;
   private readonly code: CodeActions;
+  private readonly outputs = new Outputs();
   private readonly cleanup: vscode.Disposable[];
   /** What is to be shown in the side bar once it is there, in the order of the wishes. */
   private wanted: ((page: ChatPage) => void)[] = [];
@@ -41,6 +43,7 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
   }
 
   dispose(): void {
+    this.outputs.dispose();
     vscode.Disposable.from(...this.cleanup).dispose();
   }
 
@@ -150,7 +153,7 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
   private place(webview: vscode.Webview, isVisible: () => boolean, isActive: () => boolean, titled: (title: string) => void): Surface {
     const out = vscode.Uri.joinPath(this.extension, "out");
     webview.options = { enableScripts: true, localResourceRoots: [out] };
-    const page: ChatPage = new ChatPage(webview, this.services, this.code, titled, () => { this.last = surface; });
+    const page: ChatPage = new ChatPage(webview, this.services, this.code, this.outputs, titled, () => { this.last = surface; });
     const surface: Surface = { page, isVisible, isActive };
     this.surfaces.add(surface);
     webview.html = html(webview.asWebviewUri(vscode.Uri.joinPath(out, "webview.js")), webview.asWebviewUri(vscode.Uri.joinPath(out, "webview.css")), webview.cspSource);

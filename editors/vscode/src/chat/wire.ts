@@ -65,7 +65,7 @@ export type FromPage =
   | { readonly type: "answerApproval"; readonly approvalId: string; readonly response: ApprovalResponse }
   | { readonly type: "answerInput"; readonly id: string; readonly response: UserInputResponse | null }
   | { readonly type: "answerElicitation"; readonly id: string; readonly server: string; readonly requestId: McpRequestId; readonly response: McpElicitationResponse }
-  /** Opens what a tool server wants to be opened, and answers by whether it was. */
+  /** Opens what an MCP server wants to be opened, and answers by whether it was. */
   | { readonly type: "openElicitation"; readonly id: string; readonly server: string; readonly requestId: McpRequestId; readonly url: string }
   | { readonly type: "decide"; readonly proposalId: string; readonly decision: Refusal; readonly hunkIds: readonly HunkId[] | null }
   /** Accepts what the page has shown, by its ids. `leaveOut`: what does not fit and is given up with that. */
@@ -78,6 +78,7 @@ export type FromPage =
   | { readonly type: "file"; readonly path: string; readonly line: number | null }
   | { readonly type: "killTerminal"; readonly terminalId: number }
   | { readonly type: "sendOutput"; readonly itemId: string }
+  | { readonly type: "openOutput"; readonly itemId: string }
   | { readonly type: "overrule"; readonly assessmentId: string }
   /** Looks again whether a model can be asked. */
   | { readonly type: "setup" }

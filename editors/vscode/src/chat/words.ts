@@ -193,38 +193,37 @@ const MOST_TITLE = 60;
 export function decisionTitle(decision: ApprovalDecision, approval: Approval): string {
   const isCommand = "command" in approval;
   const isTool = "server" in approval;
-  const verb = isCommand ? "Run" : isTool ? "Call" : "Allow";
   switch (decision) {
     case "accept":
-      if (!isCommand && !isTool) return { command: "Allow for this command", turn: "Allow for this turn", session: "Allow for this session", always: "Allow always" }[approval.acceptCovers];
-      return `${verb} once`;
+      if (!isCommand && !isTool) return { command: "Allow for Command", turn: "Allow for Turn", session: "Allow for Session", always: "Always Allow" }[approval.acceptCovers];
+      return "Allow Once";
     case "acceptForSession":
-      return `${verb} for this session`;
+      return "Allow for Session";
     case "acceptAlways":
-      return `Always${"alwaysRule" in approval && approval.alwaysRule ? ` for ${nameOf(approval.alwaysRule.title, MOST_TITLE)}` : ""}`;
+      return `Always Allow${"alwaysRule" in approval && approval.alwaysRule ? ` ${nameOf(approval.alwaysRule.title, MOST_TITLE)}` : ""}`;
     case "decline":
       return "Deny";
     case "cancel":
-      return "Stop the turn";
+      return "Deny and Stop";
   }
 }
 
 /** Who is known to the provider, and by what. */
 export function accountWords({ account, requiresOpenaiAuth }: AccountReadResult, status: AccountStatusResult | undefined): string {
   if (account?.type === "account") {
-    return `Logged in${account.email ? ` as ${account.email}` : ""}${account.plan ? ` (${account.plan})` : ""}`;
+    return `Signed in${account.email ? ` as ${account.email}` : ""}${account.plan ? ` (${account.plan})` : ""}`;
   }
   if (account?.type === "apiKey" || status?.authMethod) {
     return "Requests carry a key";
   }
-  return requiresOpenaiAuth ? "Nobody is logged in" : "The provider needs no login";
+  return requiresOpenaiAuth ? "Not signed in" : "The provider needs no login";
 }
 
 /** What is left of an account's allowance, a line each. */
 export function allowanceWords(limits: RateLimits): string[] {
   const line = (name: string, window: RateWindow | null | undefined): string[] => {
     if (!window) return [];
-    const anew = window.resetsAt ? `, anew ${dateWords(new Date(window.resetsAt * 1000).toLocaleString())}` : "";
+    const anew = window.resetsAt ? `, resets ${dateWords(new Date(window.resetsAt * 1000).toLocaleString())}` : "";
     return [`${windowName(name, window.windowMinutes)}: ${Math.round(100 - window.usedPercent)} % left${anew}`];
   };
   const credits = limits.unlimitedCredits === true ? ["Credits without limit"] : limits.creditBalance ? [`Credits: ${limits.creditBalance}`] : [];

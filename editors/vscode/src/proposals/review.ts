@@ -18,10 +18,10 @@ import type { Viewed } from "./viewed";
 
 const REVIEW = "Review";
 const REJECT = "Reject All";
-const NONE_WAITS = "No change that waits is at the cursor. Put the cursor on one: “Countersign: Go to the Agent's Next Change”.";
+const NONE_WAITS = "No change that waits is at the cursor. Put the cursor on one: “Countersign: Next Change”.";
 const NONE_DECIDED = "No change that you have decided on is at the cursor.";
 const DECIDED = "That change does not wait any more.";
-const NONE_HERE = "No change of the agent waits here.";
+const NONE_HERE = "No pending change here.";
 const UNSEEN = "Nothing was accepted yet, since this change had not been shown.";
 const UNSEEN_PART = "Nothing was accepted yet, since not all of this change had been on the screen.";
 const MISFIT = "Nothing was accepted, because the change does not fit the file any more.";
@@ -86,7 +86,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
       const range = new vscode.Range(document.positionAt(start), document.positionAt(start));
       const lens = (title: string, command: string): vscode.CodeLens => new vscode.CodeLens(range, { title, command, arguments: [target(hunkId)] });
       return hunk.status === "accepted"
-        ? [lens("✓ Accepted: take back", "countersign.proposal.reset")]
+        ? [lens("✓ Accepted: reset decision", "countersign.proposal.reset")]
         : [lens("✓ Accept", "countersign.proposal.accept"), lens("✗ Reject", "countersign.proposal.reject"), lens("Reject with words…", "countersign.proposal.rejectWithWords")];
     });
   }
@@ -266,7 +266,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   }
 
   private async tellUntaken({ proposalId }: Target, { why }: Untaken): Promise<void> {
-    const chosen = await vscode.window.showWarningMessage(`Nothing was decided, because what you typed in the agent's change was not taken: ${why} Type it otherwise, or take it back, and decide again; or reject the change.`, DISCARD_TYPED);
+    const chosen = await vscode.window.showWarningMessage(`Nothing was decided, because what you typed in the agent's change was not taken: ${why} Type it differently, or discard it, and decide again; or reject the change.`, DISCARD_TYPED);
     if (chosen === DISCARD_TYPED) {
       await this.documents.discardTyped(proposalId);
     }
@@ -276,7 +276,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     if (!this.canDecide(target, none)) {
       return;
     }
-    const words = await vscode.window.showInputBox({ title: "Reject", prompt: "What should be otherwise? The agent is told.", ignoreFocusOut: true });
+    const words = await vscode.window.showInputBox({ title: "Reject", prompt: "What should the agent change?", ignoreFocusOut: true });
     if (words !== undefined && this.canDecide(target, none)) {
       await this.put(target, "reject", words.trim() === "" ? undefined : words.trim());
     }
@@ -331,7 +331,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     const here = new Set(editor === undefined ? [] : this.filesAt(editor.document.uri).map(({ file }) => file));
     const all = this.proposals.waiting.flatMap((proposal) => proposal.files.flatMap((file) => file.hunks.filter(isOpen).map((hunk) => ({ proposal, file, hunk }))));
     if (all.length === 0) {
-      void vscode.window.showInformationMessage("No change of the agent waits.");
+      void vscode.window.showInformationMessage("There are no pending changes.");
       return;
     }
     const line = editor?.selection.active.line ?? -1;

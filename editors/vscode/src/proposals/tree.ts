@@ -52,7 +52,7 @@ export class ProposalTree implements vscode.TreeDataProvider<Entry>, vscode.Disp
       this.changes.fire(undefined);
     }
     const hunks = this.proposals.waiting.flatMap((proposal) => proposal.files.flatMap((file) => file.hunks.filter(isOpen))).length;
-    this.view.badge = hunks === 0 ? undefined : { value: hunks, tooltip: hunks === 1 ? "One change waits for you" : `${hunks} changes wait for you` };
+    this.view.badge = hunks === 0 ? undefined : { value: hunks, tooltip: hunks === 1 ? "1 pending change" : `${hunks} pending changes` };
     void vscode.commands.executeCommand("setContext", "countersign.hasProposals", this.proposals.waiting.length > 0);
   }
 

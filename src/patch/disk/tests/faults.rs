@@ -370,7 +370,7 @@ fn recovery_overwrites_nothing_that_was_changed_since() {
         assert_eq!(kept.path, play.world.path(file), "{name}");
         assert_eq!(play.world.read(file).as_deref(), mine, "{name}");
         let words = recovery.in_words().unwrap();
-        assert!(words.contains(file) && words.contains("has been taken back"), "{words}");
+        assert!(words.contains(file) && words.contains("has been undone"), "{words}");
         if let Some(copy) = &kept.copy {
             assert_eq!(fs::read_to_string(copy).unwrap(), "before\n", "{name}");
             assert!(words.contains(&copy.display().to_string()), "{words}");

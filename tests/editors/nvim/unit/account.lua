@@ -47,7 +47,7 @@ local function hear(method, params, id)
   require('countersign.handlers').table()['countersign/' .. method](nil, params, { client_id = id })
 end
 
-tests['a login opens its page, is stopped by logging out, and its end is told'] = function()
+tests['a login opens its page, is stopped by signing out, and its end is told'] = function()
   local id, wire = T.countersign({
     ['countersign/account/login/start'] = function(params)
       if params.type == 'browser' then
@@ -64,7 +64,7 @@ tests['a login opens its page, is stopped by logging out, and its end is told'] 
   end
   choose('In the browser')
   run('login')
-  told('log in on the page')
+  told('sign in on the page')
   T.equal(opened, { 'https://auth.example/x' })
   T.equal(#asked(wire, 'account/logout'), 0)
   run('logout')
@@ -74,12 +74,12 @@ tests['a login opens its page, is stopped by logging out, and its end is told'] 
   run('login', 'device')
   told('AB-12')
   hear('account/login/completed', { loginId = 'l2', success = true }, id)
-  told('logged in')
+  told('signed in')
   -- None is under way any more: now it is the account, by a question whose first choice is a no.
-  choose('Log out')
+  choose('Sign out')
   run('logout')
-  T.equal(picked[1].items[1].label, 'Stay logged in')
-  told('logged out')
+  T.equal(picked[1].items[1].label, 'Stay signed in')
+  told('signed out')
   T.equal(#asked(wire, 'account/login/cancel'), 1)
   run('login', 'carrier-pigeon')
   told('there is no way carrier-pigeon')
@@ -111,10 +111,10 @@ tests['the account is told in words'] = function()
   local lines = require('countersign.account').lines
   local window = { usedPercent = 41.6, windowMinutes = 300 }
   for _, row in ipairs({
-    { { account = { type = 'account', email = 'ada@example.org', plan = 'plus' }, requiresOpenaiAuth = true }, { primary = window, secondary = { usedPercent = 3, windowMinutes = 10080 } }, {}, 'Logged in as ada@example.org, plan plus.\n42% of the allowance for 5 hours is used.\n3% of the allowance for 7 days is used.' },
+    { { account = { type = 'account', email = 'ada@example.org', plan = 'plus' }, requiresOpenaiAuth = true }, { primary = window, secondary = { usedPercent = 3, windowMinutes = 10080 } }, {}, 'Signed in as ada@example.org, plan plus.\n42% of the allowance for 5 hours is used.\n3% of the allowance for 7 days is used.' },
     { { account = { type = 'apiKey' }, requiresOpenaiAuth = true }, nil, {}, 'Requests are allowed by an API key.' },
     { { requiresOpenaiAuth = true }, nil, { authMethod = 'apiKey' }, 'Requests are allowed by an API key.' },
-    { { requiresOpenaiAuth = true }, nil, {}, 'Nobody is logged in. :Countersign login does it.' },
+    { { requiresOpenaiAuth = true }, nil, {}, 'Not signed in. :Countersign login does it.' },
     { { requiresOpenaiAuth = false }, {}, {}, 'The configured provider needs no account.' },
   }) do
     T.equal(table.concat(lines(row[1], row[2], row[3]), '\n'), row[4])

@@ -302,8 +302,8 @@ tests['a denial is overruled by its own number, whatever was denied since'] = fu
   T.has(T.messages[#T.messages][1], 'has the number 1')
   -- Without a number it is chosen by its words, and the first choice is a no.
   commands.run('overrule', '')
-  T.equal(open.items[1].label, 'Leave it denied')
-  T.equal(open.items[2].label, 'Allow once: rm -rf /')
+  T.equal(open.items[1].label, 'Leave Denied')
+  T.equal(open.items[2].label, 'Allow Once: rm -rf /')
   open.done(open.items[1])
   T.equal(approved(), { 'first' })
   commands.run('overrule', '')
@@ -317,7 +317,7 @@ tests['a denial is overruled by its own number, whatever was denied since'] = fu
     commands.run('overrule', number)
     T.check(not vim.tbl_contains(approved(), part), part)
     T.has((cards()[1]:gsub('\n', '')), '; rm -rf /')
-    T.equal(open.items[1].label, 'Leave it denied')
+    T.equal(open.items[1].label, 'Leave Denied')
     open.done(open.items[2])
     T.check(vim.tbl_contains(approved(), part), part)
   end
@@ -594,7 +594,7 @@ tests['a yes for longer to a tool comes once what the tool is was read'] = funct
   local function offered(read)
     return vim.tbl_map(function(one)
       return one.decision or 'read'
-    end, approval.choices(tool, 'Call once', false, read))
+    end, approval.choices(tool, 'Allow Once', false, read))
   end
   T.equal(offered(false), { 'decline', 'accept', 'read', 'decline' })
   T.equal(offered(true), { 'decline', 'accept', 'acceptForSession', 'acceptAlways', 'decline' })

@@ -219,7 +219,7 @@ tests['between two hunks none is meant, and one that waits goes before one that 
   proposals.created({ proposal = other }, 1)
   T.equal(proposals.at(path, 0).hunk.id, '1')
   on(1, 'accept')
-  T.has(T.messages[#T.messages][1], 'no change of the agent waits on this line')
+  T.has(T.messages[#T.messages][1], 'no pending change on this line')
 end
 
 tests['a yes that was begun before a change could be seen is not one to it'] = function()
@@ -977,7 +977,7 @@ tests['of a folder whose server has ended nothing is given up while that of anot
   T.equal(proposals.gone('p'), words)
   T.equal(proposals.none('for you'), words)
   T.equal(proposals.none('for this file', nil, path), words)
-  T.has(proposals.none('for this file', nil, elsewhere), 'no change of the agent waits for this file')
+  T.has(proposals.none('for this file', nil, elsewhere), 'no pending change for this file')
   on(1, 'accept file')
   local all = require('countersign.client').told()
   T.has(all[#all], words)
@@ -1002,7 +1002,7 @@ tests['of a folder whose server has ended nothing is given up while that of anot
   free()
   T.equal(#proposals.list(), 1)
   T.has(proposals.gone('o'), 'does not wait any more')
-  T.has(proposals.none('on this line'), 'no change of the agent waits on this line')
+  T.has(proposals.none('on this line'), 'no pending change on this line')
   T.equal(vim.api.nvim_get_current_buf(), buf)
 end
 

@@ -1,5 +1,5 @@
-// Nobody is logged in: a turn fails, and says what may help. The person logs in by the browser, asks again, looks at the account,
-// saves a report, and logs out; a login that is begun and not wanted is stopped.
+// Not signed in: a turn fails, and says what may help. The person signs in by the browser, asks again, looks at the account,
+// saves a report, and signs out; a login that is begun and not wanted is stopped.
 // Shows S-341, S-353.
 import fs from "node:fs";
 import http from "node:http";
@@ -16,7 +16,7 @@ const token = (claims) => {
   return made;
 };
 
-/** An authorisation server that lets Ada in. */
+/** An authorization server that lets Ada in. */
 const authority = http.createServer((request, response) => {
   let body = "";
   request.on("data", (piece) => { body += piece; });
@@ -54,19 +54,19 @@ export async function play(editor) {
   await editor.open("cart.py");
   await editor.lua("Opened = {}; vim.ui.open = function(url) table.insert(Opened, url); return {} end");
   await editor.command("account");
-  await editor.told("Nobody is logged in");
+  await editor.told("Not signed in");
 
   await editor.openChat();
   await editor.say("Hello there");
-  const failed = await editor.chatHas("→ Log in: :Countersign login");
-  check("what may help stands below what failed", /\*\*Failed:\*\*/.test(failed) && failed.includes("→ Ask again now: :Countersign retry"), failed);
+  const failed = await editor.chatHas("→ Sign in: :Countersign login");
+  check("what may help stands below what failed", /\*\*Failed:\*\*/.test(failed) && failed.includes("→ Try again: :Countersign retry"), failed);
   await editor.shot("failed");
   await editor.typeOut("<Esc>");
-  await editor.type("<Cmd>Countersign trouble<CR>");
-  const offered = await editor.question("what may help", "Log in");
-  equal("it is offered as a list too", offered.choices.join(), "Log in,Ask again now");
-  await editor.answer("Log in");
-  const ways = await editor.question("the ways to log in", "In the browser");
+  await editor.type("<Cmd>Countersign recover<CR>");
+  const offered = await editor.question("what may help", "Sign in");
+  equal("it is offered as a list too", offered.choices.join(), "Sign in,Try again");
+  await editor.answer("Sign in");
+  const ways = await editor.question("the ways to sign in", "In the browser");
   check("there are three ways", ways.choices.length === 3, ways);
   await editor.answer("In the browser");
   const page = await until("the page", () => editor.lua("return Opened[1]"));
@@ -76,7 +76,7 @@ export async function play(editor) {
   await editor.typeOut("<Cmd>close<CR>");
   const answer = await fetch(page);
   check("the browser comes back to this machine", answer.ok && new URL(answer.url).hostname === "127.0.0.1", answer.url);
-  await editor.told("logged in.");
+  await editor.told("signed in.");
 
   await editor.command("retry");
   await editor.chatHas("Hello, Ada.");
@@ -105,18 +105,18 @@ export async function play(editor) {
   await editor.typeOut("<Cmd>tabonly<CR>");
 
   await editor.type("<Cmd>Countersign logout<CR>");
-  const sure = await editor.question("whether they are sure", "Log out");
-  check("the first choice leaves all as it is", sure.choices[0] === "Stay logged in", sure);
-  await editor.answer("Log out");
-  await editor.told("logged out.");
-  await until("the authorisation server to be told", () => revoked.length === 1);
+  const sure = await editor.question("whether they are sure", "Sign out");
+  check("the first choice leaves all as it is", sure.choices[0] === "Stay signed in", sure);
+  await editor.answer("Sign out");
+  await editor.told("signed out.");
+  await until("the authorization server to be told", () => revoked.length === 1);
   await editor.command("login browser");
   await until("another page", () => editor.lua("return Opened[2]"));
   await editor.command("logout");
   await editor.told("the login has failed");
-  check("a login that is not wanted is stopped, and nobody is logged in", (await editor.lua("Rig.messages = {}")) === null);
+  check("a login that is not wanted is stopped, and nobody is signed in", (await editor.lua("Rig.messages = {}")) === null);
   await editor.command("account");
-  await editor.told("Nobody is logged in");
+  await editor.told("Not signed in");
   check("no token is left in the home folder", !isOnDisk("auth.json") && !fs.readdirSync(home, { recursive: true, withFileTypes: true }).some((one) => one.isFile() && secrets.some((secret) => fs.readFileSync(path.join(one.parentPath, one.name), "latin1").includes(secret))), state);
   authority.closeAllConnections();
   authority.close();

@@ -18,15 +18,15 @@ export async function play(editor) {
   await editor.shot("typing");
   await editor.typeOut("<Esc>");
 
-  const first = await editor.question("the question, once the keys are still", "Run once");
+  const first = await editor.question("the question, once the keys are still", "Allow Once");
   check("it says what, where and why", first.text.includes("python3 -m unittest") && first.text.includes("shop") && first.text.includes("sandbox"), first);
-  check("the first choice is a no", first.choices[0].startsWith("Decline"), first);
-  await editor.answer("Run once");
+  check("the first choice is a no", first.choices[0].startsWith("Deny"), first);
+  await editor.answer("Allow Once");
 
-  const second = await editor.question("the second question", "Decline and say why");
+  const second = await editor.question("the second question", "Deny with Comment");
   check("it names the command", second.text.includes("rm -rf __pycache__"), second);
   await editor.lua("vim.ui.input = function(_, done) vim.schedule(function() done('Please leave the caches alone.') end) end");
-  await editor.answer("Decline and say why");
+  await editor.answer("Deny with Comment");
   await editor.idle();
   check("the words reached the model", toldOf("clean").includes("Please leave the caches alone."), toldOf("clean"));
   await editor.openChat();

@@ -8,7 +8,7 @@ export async function play(editor) {
   const chat = await editor.openChat();
   check("the chat promises no more than holds", /patches wait.*commands change/s.test(await chat.locator("body").innerText()), await chat.locator("body").innerText());
   await editor.say(chat, "tidy the shop");
-  const run = chat.locator(".question.open button", { hasText: "Run once" });
+  const run = chat.locator(".question.open button", { hasText: "Allow Once" });
   const row = (page) => page.locator(".row-commandChanges");
   await until("the question about the command", () => run.isVisible(), 60000);
   await run.click();

@@ -36,14 +36,14 @@ export async function play(editor) {
   await queued.first().locator("textarea").press("Enter");
   check("and changed", await until("the words", async () => (await queued.first().innerText()).includes("made better"), 10000).catch(() => false), await queued.allInnerTexts());
   for (const out of ["the first", "the third"]) {
-    await queued.filter({ hasText: out }).locator("button[aria-label='Take out']").click();
+    await queued.filter({ hasText: out }).locator("button[aria-label='Remove']").click();
     await until(`${out} to go`, async () => (await queued.filter({ hasText: out }).count()) === 0, 10000);
   }
   equal("and taken out", await queued.count(), 1);
   await editor.shot("queue");
 
   await text.press("Escape");
-  const goOn = chat.locator(".queue button", { hasText: "Go on" });
+  const goOn = chat.locator(".queue button", { hasText: "Resume" });
   check("a stopped turn pauses what waits", await until("the way on", () => goOn.isVisible(), 30000).catch(() => false));
   await goOn.click();
   check("and it goes on when told to", await until("the second turn", () => chat.locator(".row-agentMessage", { hasText: "That was the second." }).isVisible(), 60000).catch(() => false));

@@ -39,14 +39,14 @@ export async function play(editor) {
 
   await editor.writeAtEnd("Run the tests");
   await editor.send();
-  const asked = await editor.question("the question about the command", "Run once");
+  const asked = await editor.question("the question about the command", "Allow Once");
   check("the command asks first and is shown", asked.text.includes("python3 -m unittest"), asked);
   if (editor.lens) {
     // The same stands above the question in the document; the first answer wins.
     await editor.putAway();
-    await editor.lens("Run once");
+    await editor.lens("Allow Once");
   } else {
-    await editor.answer("Run once");
+    await editor.answer("Allow Once");
   }
   await sees("what came of it", "The name totl is not defined.");
   await rests();

@@ -69,7 +69,7 @@ export async function play(editor) {
   await editor.reload();
   check("a window that is loaded anew has the diff that was open", await shows("VAT = 7"), await page.locator(".editor-instance").allInnerTexts());
   await right.locator(".view-line", { hasText: "VAT" }).first().click();
-  await editor.command("Countersign: Accept the Change at the Cursor");
+  await editor.command("Countersign: Accept This Change");
   check("in which can be decided", await until("the file", () => onDisk("cart.py").includes("VAT = 7"), 20000).catch(() => false), onDisk("cart.py"));
   await editor.shot("end");
 }

@@ -1,4 +1,4 @@
-// The model asks for permissions; then a tool server asks the person: by a form, whose fields are checked, and by a page of the web, which the server is told of only once
+// The model asks for permissions; then an MCP server asks the person: by a form, whose fields are checked, and by a page of the web, which the server is told of only once
 // it was opened. A script is no page. Shows S-429, S-430.
 import { check, equal } from "../../checks.mjs";
 import { toldOf, toolServer, until } from "../../stage.mjs";
@@ -15,7 +15,7 @@ export async function play(editor) {
   const chat = await editor.openChat();
   await editor.say(chat, "ask me");
   const open = chat.locator(".question.open");
-  const allow = open.locator("button", { hasText: "Allow for this turn" });
+  const allow = open.locator("button", { hasText: "Allow for Turn" });
   await until("the question for permission", () => allow.isVisible(), 90000);
   check("it says what is asked for and why", /network[^]*To fetch the prices/i.test(await open.innerText()), await open.innerText());
   await editor.shot("permission");

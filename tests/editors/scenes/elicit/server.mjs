@@ -1,4 +1,4 @@
-// A tool server (MCP over stdio) whose tools ask the person: by a form, and by a page of the web.
+// An MCP server (MCP over stdio) whose tools ask the person: by a form, and by a page of the web.
 import { createInterface } from "node:readline";
 
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
@@ -12,7 +12,7 @@ const ask = (params) => new Promise((resolve) => {
 const tool = (name) => ({ name, description: `Asks by a ${name}.`, inputSchema: { type: "object", properties: {} }, annotations: { readOnlyHint: true } });
 const asks = {
   form: { mode: "form", message: "How shall the **receipt** look?", requestedSchema: { type: "object", properties: { title: { type: "string", title: "Title", minLength: 3 }, copies: { type: "integer", title: "Copies", minimum: 1, maximum: 5, default: 2 }, colour: { type: "string", title: "Colour", enum: ["red", "green"] }, signed: { type: "boolean", title: "Signed" } }, required: ["title"] } },
-  page: { mode: "url", message: "Please log in.", url: "https://example.org/login?shop=1", elicitationId: "e1" },
+  page: { mode: "url", message: "Please sign in.", url: "https://example.org/login?shop=1", elicitationId: "e1" },
   script: { mode: "url", message: "Press here.", url: "javascript:alert(1)", elicitationId: "e2" },
 };
 

@@ -21,7 +21,7 @@ export async function play(editor) {
   await until("the meters", async () => (await meters.count()) === 3, 10000).catch(() => undefined);
   check("how full the context window is, is shown", /^Context 2[0-9] %$/.test(await meters.first().innerText()) && /24\.0k|25\.0k/.test(await label("Context")), [await meters.allInnerTexts(), await label("Context")]);
   check("and what of each allowance is used, by its length", /^5 hours 42 %$/.test(await meters.nth(1).innerText()) && /^week 91 %$/.test(await meters.nth(2).innerText()), await meters.allInnerTexts());
-  check("and when it begins anew", /Allowance of 5 hours: 42 % used, anew /.test(await label("5 hours")), await label("5 hours"));
+  check("and when it resets", /Allowance of 5 hours: 42 % used, resets /.test(await label("5 hours")), await label("5 hours"));
   equal("an allowance that is nearly used up stands out", await chat.locator(".bar.full").count(), 1);
   const item = await until("the status bar", async () => { const found = await editor.item(); return /week: 9 % left/.test(found ?? "") && found; }, 20000).catch(() => editor.item());
   check("the status bar says so, too", /context 25%/.test(item ?? "") && /Allowance of 5 hours: 58 % left/.test(item ?? "") && /Allowance of 1 week: 9 % left/.test(item ?? ""), item);
@@ -32,12 +32,12 @@ export async function play(editor) {
   const error = chat.locator(".row-error").last();
   const button = (text) => error.locator("button", { hasText: text });
   await editor.say(chat, "read all of it");
-  const sumUp = button("Sum up the conversation");
+  const sumUp = button("Compact Conversation");
   check("a conversation that is too long can be summed up", await until("the button", () => sumUp.isVisible(), 60000).catch(() => false), await chat.locator("body").innerText());
   check("no message says the same over again", (await editor.page.locator(".notification-toast").count()) === 0, await editor.page.locator(".notification-toast").allInnerTexts());
   await editor.shot("too-long");
   // The server has tried that once by itself.
-  const summed = chat.locator(".row-contextCompaction", { hasText: "summed up" });
+  const summed = chat.locator(".row-contextCompaction", { hasText: "Compacted conversation" });
   equal("which was done once already", await summed.count(), 1);
   await sumUp.click();
   check("and is", await until("the summary", async () => (await summed.count()) === 2, 60000).catch(() => false), await chat.locator("body").innerText());
@@ -45,7 +45,7 @@ export async function play(editor) {
 
   await editor.say(chat, "and more");
   await until("the error", async () => (await chat.locator(".row-error").count()) === 2 && (await button("Choose another model").isVisible()), 60000);
-  check("an allowance that is used up says until when", /Asking again makes sense from/.test(await error.innerText()), await error.innerText());
+  check("an allowance that is used up says until when", /Retry after/.test(await error.innerText()), await error.innerText());
   await editor.shot("used-up-dark");
   await editor.theme("light");
   await editor.shot("used-up-light");
@@ -72,13 +72,13 @@ export async function play(editor) {
   check("a broken connection can be tried again", await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "There I am again." }).isVisible(), 60000).catch(() => false), await chat.locator("body").innerText());
   await over();
 
-  await editor.command("Countersign: Show the Account");
+  await editor.command("Countersign: Account and Usage");
   const list = editor.page.locator(".quick-input-widget:not([style*='display: none'])").first();
   check("the account says what is left", await until("the account", async () => /Allowance of 1 week: 9 % left/.test(await list.innerText()), 20000).catch(() => false), await list.innerText().catch(String));
   await editor.shot("account-dark");
   await editor.page.keyboard.press("Escape");
   await editor.theme("light");
-  await editor.command("Countersign: Show the Account");
+  await editor.command("Countersign: Account and Usage");
   await until("the account", async () => /week/.test(await list.innerText()), 20000);
   await editor.shot("account-light");
   await editor.page.keyboard.press("Escape");

@@ -48,7 +48,7 @@ export async function play(editor) {
     await until("the diff", () => page.locator(".tab", { hasText: "cart.py (proposed)" }).first().isVisible(), 20000);
     const right = page.locator(".diff-editor-modified, .editor.modified").first();
     await until("its right side", async () => (await right.innerText()).replaceAll("\u00a0", " ").includes("return total"), 20000);
-    await editor.command("Countersign: Accept the Change at the Cursor");
+    await editor.command("Countersign: Accept This Change");
   }
   check("the finding is mended", await until("the change", () => editor.held("cart.py").text.includes("return total"), 30000).catch(() => false), editor.held("cart.py").text);
   check("and then none is left", await until("no finding", () => found().length === 0, 20000).catch(() => false), found());

@@ -46,7 +46,7 @@ export async function play(editor) {
   await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "There are no plums." }).isVisible(), 60000);
   check("the box is gone", !(await retry.isVisible()));
 
-  await editor.command("Countersign: New Conversation");
+  await editor.command("Countersign: New Chat");
   await until("an empty conversation in view", async () => (await chat.locator(".row").count()) === 0, 20000);
   await editor.say(chat, "good morning");
   await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "Good morning." }).isVisible(), 60000);
@@ -63,7 +63,7 @@ export async function play(editor) {
 
   const dialog = page.locator(".monaco-dialog-box");
   const named = async () => {
-    await editor.command("Countersign: Delete the Conversation");
+    await editor.command("Countersign: Delete Conversation");
     await until("the question", () => dialog.isVisible(), 20000);
     const text = await dialog.innerText();
     await page.keyboard.press("Escape");
@@ -79,7 +79,7 @@ export async function play(editor) {
 
   const message = chat.locator(".row-userMessage", { hasText: "price the apple" });
   await message.hover();
-  await message.locator("button[aria-label^='Go back']").click();
+  await message.locator("button[aria-label^='Restore']").click();
   const pick = page.locator(".quick-input-widget");
   const choice = (text) => pick.locator(".monaco-list-row", { hasText: text });
   await until("the choices", () => choice("Conversation and Files").isVisible(), 20000);
@@ -93,7 +93,7 @@ export async function play(editor) {
   check("the other conversation is as it was", await tab.locator(".row-agentMessage", { hasText: "Good morning." }).isVisible());
   await editor.shot("gone-back");
 
-  await editor.command("Countersign: Run Doctor");
+  await editor.command("Countersign: Run Diagnostics");
   const terminal = page.locator(".terminal-wrapper").last();
   await until("the doctor", () => terminal.isVisible(), 30000);
   // It takes a second or two.

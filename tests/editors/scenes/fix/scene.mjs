@@ -22,10 +22,10 @@ export async function play(editor) {
   await editor.at("totl");
   await editor.fix();
 
-  const command = await editor.question("the question about the command", "Run once");
+  const command = await editor.question("the question about the command", "Allow Once");
   check("the command asks first and is shown", command.text.includes("python3 -m unittest"), command);
   await editor.shot("command-question");
-  await editor.answer("Run once");
+  await editor.answer("Allow Once");
 
   const proposal = await editor.proposal();
   check("the proposal names both files", ["cart.py", "prices.py"].every((name) => proposal.text.includes(name)), proposal);

@@ -42,7 +42,7 @@ export async function play(editor) {
   await editor.shot("folders-light");
   await input.locator("input.input").fill("depot");
   await page.keyboard.press("Enter");
-  const run = chat.locator(".question.open button", { hasText: "Run once" });
+  const run = chat.locator(".question.open button", { hasText: "Allow Once" });
   await until("the command or the answer", async () => (await run.isVisible()) || (await chat.locator(".row-agentMessage", { hasText: "In the depot." }).isVisible()), 60000);
   if (await run.isVisible()) await run.click();
   check("the agent works in the folder that was chosen", await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "In the depot." }).isVisible(), 60000).catch(() => false), await chat.locator("body").innerText());

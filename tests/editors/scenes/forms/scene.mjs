@@ -1,4 +1,4 @@
-// A tool server asks the person: by a form, whose fields are checked as they are filled in, and by a page of the web, which the server
+// An MCP server asks the person: by a form, whose fields are checked as they are filled in, and by a page of the web, which the server
 // is told of only once it was opened. A question that is closed is no yes, and a script is no page.
 // Shows S-430.
 import { check, equal } from "../../checks.mjs";
@@ -33,7 +33,7 @@ export async function play(editor) {
   check("what does not fit is said, and the field asked again", prompts.length === 3 && prompts[1].includes("Title") && prompts[1].includes("at least 3"), prompts);
   const filled = told("form");
   check("the server gets what was filled in", ['"accept"', "Fruit", "3", "green", "true"].every((part) => filled.includes(part)), filled);
-  check("it is said what the page is for", page.text.includes("Please log in."), page);
+  check("it is said what the page is for", page.text.includes("Please sign in."), page);
   await editor.shot("page");
   await editor.lua("return Rig.dismiss()");
   await until("the second question", async () => /answered/.test(told("page")));

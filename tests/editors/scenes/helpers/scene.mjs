@@ -70,7 +70,7 @@ export async function play(editor) {
     await entry(text).hover();
     await entry(text).locator(`button[aria-label='${name}']`).click();
   };
-  await act("work on the left", "Go on in a copy");
+  await act("work on the left", "Fork");
   await until("the copy", async () => (await chat.locator(".row-agentMessage", { hasText: "Left is done." }).isVisible()) && !(await chat.locator(".thread-list").isVisible()), 30000);
   equal("its first words go to it", await chat.evaluate(() => document.activeElement?.tagName), "TEXTAREA");
   await editor.say(chat, "in the copy");
@@ -91,7 +91,7 @@ export async function play(editor) {
   check("one that is put away leaves the list", await until("it to go", async () => !(await listed()).some((one) => one.includes("work on the right")), 20000).catch(() => false), await listed());
   await chat.locator(".archived input").check();
   check("and is among those put away", await until("it", async () => (await listed()).join() === "work on the right", 20000).catch(() => false), await listed());
-  await act("work on the right", "Bring back");
+  await act("work on the right", "Unarchive");
   check("it can be brought back", await until("it to go", async () => (await listed()).length === 0, 20000).catch(() => false), await listed());
   await chat.locator(".archived input").uncheck();
   await until("it in the list", () => entry("work on the right").isVisible(), 20000);

@@ -55,7 +55,7 @@ export async function play(editor) {
   await until("the cursor in the diff", () => editor.active()?.name === "cart.py", 10000).catch(() => undefined);
   await page.keyboard.press("Control+Alt+Enter");
   check("and the next", await until("the change", () => editor.held("cart.py").text.includes("return total\n"), 30000).catch(() => false), editor.held("cart.py").text);
-  const run = chat.locator(".question.open button", { hasText: "Run once" });
+  const run = chat.locator(".question.open button", { hasText: "Allow Once" });
   await until("the command or its answer", async () => (await run.isVisible()) || (await chat.locator(".row-agentMessage", { hasText: "Mended" }).isVisible()), 60000);
   if (await run.isVisible()) await run.click();
   await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "Mended, as you decided." }).isVisible(), 60000);

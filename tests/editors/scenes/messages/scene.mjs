@@ -11,9 +11,9 @@ export async function play(editor) {
   await workbench.goTo(13, 12);
   await chooseFix({ shot: (name) => editor.shot(name), choose: (title) => workbench.chooseAction(title) }, () => workbench.codeActions());
 
-  const asked = await until("the question about the command", () => editor.message("Run once"), 60000);
+  const asked = await until("the question about the command", () => editor.message("Allow Once"), 60000);
   check("it shows the command and where it would run", asked.text.includes("python3 -m unittest -q") && /sandbox/.test(asked.text), asked);
-  check("it offers a yes, a no and the rest", ["Run once", "Deny", "More…"].every((name) => asked.buttons.includes(name)), asked.buttons);
+  check("it offers a yes, a no and the rest", ["Allow Once", "Deny", "More…"].every((name) => asked.buttons.includes(name)), asked.buttons);
   equal("the focus stays in the editor", await until("the focus", async () => (await workbench.focus()) === "editor" && "editor", 5000).catch(() => workbench.focus()), "editor");
   await sleep(1000);
   await editor.shot("message");
@@ -22,7 +22,7 @@ export async function play(editor) {
   const asked_ = requests().length;
   await toast.locator(".codicon-notifications-clear, .codicon-close").first().click();
   await sleep(1000);
-  check("a closed message answers nothing", requests().length === asked_ && !(await editor.message("Run once")), toldOf("tests"));
+  check("a closed message answers nothing", requests().length === asked_ && !(await editor.message("Allow Once")), toldOf("tests"));
   const item = page.locator(".statusbar-item", { hasText: "1 waiting" }).first();
   await until("the status bar", () => item.isVisible(), 10000);
   await item.click();
@@ -41,11 +41,11 @@ export async function play(editor) {
   check("the answer reaches the model", true);
 
   const long = await until("the question about the long command", () => editor.message("Read It in the Chat…"), 60000);
-  check("what cannot be read to its end cannot be agreed to", !long.buttons.includes("Run once") && long.buttons.includes("Deny"), long);
+  check("what cannot be read to its end cannot be agreed to", !long.buttons.includes("Allow Once") && long.buttons.includes("Deny"), long);
   await editor.shot("long");
   await long.press();
   const chat = await editor.frame();
-  const run = chat.locator(".question.open button", { hasText: "Run once" });
+  const run = chat.locator(".question.open button", { hasText: "Allow Once" });
   await until("the question in the chat", () => run.isVisible(), 30000);
   check("before it is read to its end there is no yes", await run.isDisabled());
   await editor.shot("unread");

@@ -32,7 +32,7 @@ export async function play(editor) {
   const chat = await editor.frame();
   await until("the server in the chat", async () => (await chat.locator("body.offline").count()) === 0, 30000);
   await editor.shot("first-look");
-  await chat.locator(".suggestion", { hasText: "Explain how this project is built up" }).click();
+  await chat.locator(".suggestion", { hasText: "Explain how this project is structured" }).click();
   await chat.locator(".composer textarea").press("Enter");
   check("the first answer", await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "A cart and its prices." }).isVisible(), 60000).catch(() => false), await chat.locator("body").innerText());
   await editor.shot("first-answer");
@@ -49,7 +49,7 @@ export async function play(editor) {
   const right = page.locator(".diff-editor-modified, .editor.modified").first();
   await until("its right side", async () => (await right.innerText()).replaceAll("\u00a0", " ").includes("return total"), 20000);
   await editor.shot("first-diff");
-  await editor.command("Countersign: Accept the Change at the Cursor");
+  await editor.command("Countersign: Accept This Change");
   check("and is in the file once it is accepted", await until("the change", () => onDisk("cart.py").includes("return total\n"), 30000).catch(() => false), onDisk("cart.py"));
   const took = Date.now() - begun;
   check("in less than five minutes", took < MOST_MS, took);

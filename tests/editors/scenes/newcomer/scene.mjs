@@ -10,7 +10,7 @@ export async function play(editor) {
   await editor.open("cart.py");
   if (editor.health) {
     const health = await editor.health();
-    check("the editor finds nothing amiss", /Serves 1 buffer/.test(health) && !/ERROR|WARNING/.test(health), health);
+    check("the editor finds no problems", /Serves 1 buffer/.test(health) && !/ERROR|WARNING/.test(health), health);
   }
   const chat = chatIn(editor);
   await chat.first("What does this project do?");

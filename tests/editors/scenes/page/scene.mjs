@@ -78,7 +78,7 @@ export async function play(editor) {
   equal("a dropped file is mentioned, a page of the web is not", (await text.inputValue()).trim(), "@\"/w/a b.py\" @/w/c.py");
   await text.fill("");
 
-  await tell({ type: "events", events: [{ method: "countersign/mcp/elicitationRequested", params: { threadId: "T", turnId: "t", seq: 2, elicitation: { id: "E", threadId: "T", turnId: "t", itemId: "i", server: "s", requestId: 1, message: "Log in", mode: "url", url: "https://example.org/", elicitationId: "e" } } }] });
+  await tell({ type: "events", events: [{ method: "countersign/mcp/elicitationRequested", params: { threadId: "T", turnId: "t", seq: 2, elicitation: { id: "E", threadId: "T", turnId: "t", itemId: "i", server: "s", requestId: 1, message: "Sign in", mode: "url", url: "https://example.org/", elicitationId: "e" } } }] });
   await page.locator(".question.open button", { hasText: "Open link" }).click();
   equal("a page of the web is asked to be opened", (await posted("openElicitation")).length, 1);
   equal("and nothing is answered before it is", (await posted("answerElicitation")).length, 0);
@@ -111,9 +111,9 @@ async function meanwhile(editor) {
   await waiting("a", "b");
   await press(page.locator(".queued button[aria-label='Later']"));
   equal("a waiting message is moved while an answer streams in", (await posted("queue")).length, 1);
-  await page.locator(".queued button[aria-label='Take out']").first().focus();
+  await page.locator(".queued button[aria-label='Remove']").first().focus();
   await more();
-  equal("where the focus stays", await focused(), "Take out");
+  equal("where the focus stays", await focused(), "Remove");
   await waiting("b");
   equal("which never goes to what would do the same to another", await focused(), "Edit");
   await page.keyboard.press("Enter");

@@ -18,11 +18,11 @@ export async function play(editor) {
   await text.pressSequentially("what is wrong?");
   await text.press("Enter");
 
-  const run = chat.locator(".question.open button", { hasText: "Run once" });
+  const run = chat.locator(".question.open button", { hasText: "Allow Once" });
   await until("the question about the command", () => run.isVisible(), 60000);
   check("the command is shown as it is", (await chat.locator(".question.open .terminal").innerText()).includes("python3 -m unittest -q"));
   check("and where it would run", /sandbox|outside/.test(await chat.locator(".question.open").innerText()), await chat.locator(".question.open").innerText());
-  check("no message asks the same", !(await editor.message("Run once")));
+  check("no message asks the same", !(await editor.message("Allow Once")));
   check("the question leaves the focus to the composer", await chat.evaluate(() => document.activeElement?.tagName === "TEXTAREA"));
   await editor.shot("question");
   await run.click();

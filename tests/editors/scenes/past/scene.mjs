@@ -95,7 +95,7 @@ export async function play(editor) {
   await editor.send();
   const again = await shown("conversations-2");
   check("it stands below the others", again.text.indexOf("## Archived") > 0 && again.text.indexOf("- The copy") > again.text.indexOf("## Archived"), again.text);
-  await decideOn(editor, "The copy", "Agent: Bring back");
+  await decideOn(editor, "The copy", "Agent: Unarchive");
   await until("the copy to be back", () => archived() === 0);
   await editor.shot("back");
 }

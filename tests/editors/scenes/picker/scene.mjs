@@ -27,22 +27,22 @@ export async function play(editor) {
   await editor.open("cart.py");
   await editor.lua("vim.ui.select, vim.ui.input = Rig.own.select, Rig.own.input");
   await editor.type("<Cmd>lua require('countersign').ask('Run the tests')<CR>");
-  await terminal.sees("Neovim's own list", "Run once");
+  await terminal.sees("Neovim's own list", "Allow Once");
   const own = terminal.text();
-  check("it shows what, where and why", ["Run python3 -m unittest -q?", "inside the sandbox", "1: Decline", "2: Run once"].every((part) => own.includes(part)), own);
+  check("it shows what, where and why", ["Run python3 -m unittest -q?", "inside the sandbox", "1: Deny", "2: Allow Once"].every((part) => own.includes(part)), own);
   await editor.shot("own-dark");
   await terminal.keys("2", "Enter");
 
   // The model goes on once the other picker is there.
   await editor.lua(PICKER);
   await release("picker");
-  await terminal.sees("the picker", "Decline and say why");
+  await terminal.sees("the picker", "Deny with Comment");
   const picked = terminal.text();
   check("its title is one line, and all of the question stands above it", picked.includes(" Run rm -rf __pycache__? ") && /In .*inside the sandbox/.test(picked), picked);
   await editor.shot("picker-dark");
   await editor.lua("vim.o.background = 'light'");
   await editor.shot("picker-light");
-  await terminal.keys("/", "why", "Enter", "Enter");
+  await terminal.keys("/", "Comment", "Enter", "Enter");
   await terminal.sees("Neovim's own prompt", "What should the agent do instead?");
   await terminal.words("Please leave the caches alone.");
   await terminal.keys("Enter");

@@ -45,9 +45,9 @@ export async function play(editor) {
   await editor.lint();
   await editor.at("totl");
   await editor.fix();
-  const command = await editor.question("the question about the command", "Run once");
+  const command = await editor.question("the question about the command", "Allow Once");
   check("a command still asks first", command.text.includes("touch .git/planted"), command);
-  await editor.answer("Run once");
+  await editor.answer("Allow Once");
   await until("the end of the turn", () => requests().length === 2);
   await editor.idle();
   check("it still runs in the sandbox", !isOnDisk(".git/planted"));

@@ -40,16 +40,16 @@ export async function play(editor) {
   equal("nothing is changed before", editor.held("cart.py").text, before("cart.py"));
   const says = (text, word) => until(`“${text}” to be ${word}`, async () => (await row(text).innerText()).includes(word), 20000).catch(() => false);
   equal("the diff has no lenses", await right.locator(".codelens-decoration").count(), 0);
-  await workbench.command("Countersign: Accept the Change at the Cursor");
+  await workbench.command("Countersign: Accept This Change");
   check("the change at the cursor is accepted, and the tree says so", await says("# each", "accepted"), await row("# each").innerText());
   check("and no other of the file", !/accepted|rejected/.test(await row("VAT = 7").innerText()), await row("VAT = 7").innerText());
   await right.locator(".view-line", { hasText: "VAT" }).first().click({ button: "right" });
-  const entry = page.locator(".monaco-menu .action-label", { hasText: "Reject the Change at the Cursor" }).first();
+  const entry = page.locator(".monaco-menu .action-label", { hasText: "Reject This Change" }).first();
   await until("the menu of the diff", () => entry.isVisible(), 10000);
   await editor.shot("menu");
   await entry.click();
   check("another is rejected by the menu of the diff", await says("VAT = 7", "rejected"), await row("VAT = 7").innerText());
-  await workbench.command("Countersign: Take the Decision on the Change at the Cursor Back");
+  await workbench.command("Countersign: Reset Decision on This Change");
   check("which is taken back where its lines stand", await until("no decision", async () => !(await row("VAT = 7").innerText()).includes("rejected"), 20000).catch(() => false), await row("VAT = 7").innerText());
   await page.locator(".diff-editor-original, .editor.original").first().locator(".view-line", { hasText: "VAT" }).first().click();
   await page.keyboard.press("Shift+Alt+Backspace");
@@ -82,7 +82,7 @@ export async function play(editor) {
   await page.keyboard.press("Shift+Alt+Backspace");
   await page.keyboard.press("Control+Alt+Backspace");
   const said = (words) => until(`“${words}”`, () => page.locator(".notification-list-item-message", { hasText: words }).first().isVisible(), 10000).catch(() => false);
-  check("that its keys decide nothing is said", (await said("No change that waits is at the cursor")) && (await said("No change of the agent waits here")));
+  check("that its keys decide nothing is said", (await said("No change that waits is at the cursor")) && (await said("No pending change here")));
   await page.keyboard.insertText("mine");
   check("what is typed there is not taken, and that is said", (await until("the words", async () => (await workbench.status()).some((one) => one.includes("Only the agent's change can be edited here")), 10000).catch(() => false)) && !(await until("the text to be as before", async () => !(await right.innerText()).includes("mine"), 10000).then(() => false, () => true)), await right.innerText());
   await page.locator(".diff-editor-original, .editor.original").first().locator(".view-line", { hasText: "VAT" }).first().click();

@@ -91,7 +91,7 @@ export async function play(editor) {
   };
   const proposed = await lostUnder("three", "Review");
   check("an answer about a change whose server was lost is told to be lost, and what to do", /Nothing was decided.*is back once it runs again/.test(proposed), proposed);
-  const answered = await lostUnder("four", "Run once");
+  const answered = await lostUnder("four", "Allow Once");
   check("and so is a yes to a command", /your answer was not sent.*go on in the chat/.test(answered), answered);
   check("nothing was changed", onDisk("prices.py") === before("prices.py"));
   await until("the message that comes with the change", () => editor.message("Review"), 60000);

@@ -21,9 +21,9 @@ export async function play(editor) {
 
   await editor.open(NAME);
   await say("Look around");
-  let asked = await editor.question("the question about the tests", "Run for this session");
+  let asked = await editor.question("the question about the tests", "Allow for Session");
   check("the question says what for", asked.text.includes("python3 -m unittest"), asked);
-  await editor.answer("Run for this session");
+  await editor.answer("Allow for Session");
   await sees("It fails both times.");
   await editor.idle();
   let now = await text();
@@ -33,8 +33,8 @@ export async function play(editor) {
   await editor.shot("session");
 
   await say("Leave a mark");
-  asked = await editor.question("the question about the mark", "Always for");
-  await editor.answer("Always for");
+  asked = await editor.question("the question about the mark", "Always Allow");
+  await editor.answer("Always Allow");
   await sees("Two marks are left.");
   await editor.idle();
   now = await text();
@@ -47,8 +47,8 @@ export async function play(editor) {
   await editor.shot("always");
 
   await say("Tidy up");
-  await editor.question("the question about the file", "Stop the turn");
-  await editor.answer("Stop the turn");
+  await editor.question("the question about the file", "Deny and Stop");
+  await editor.answer("Deny and Stop");
   await sees("*Stopped.*");
   await editor.idle();
   check("nothing was run", isOnDisk("README.md") && !isOnDisk("LIESMICH.md"));

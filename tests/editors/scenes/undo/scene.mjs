@@ -13,8 +13,8 @@ export async function play(editor) {
   await editor.lint();
   await editor.at("totl");
   await editor.fix();
-  await editor.question("the question about the command", "Run once");
-  await editor.answer("Run once");
+  await editor.question("the question about the command", "Allow Once");
+  await editor.answer("Allow Once");
   const proposal = await editor.proposal();
   await editor.settle?.();
   await proposal.acceptAll();

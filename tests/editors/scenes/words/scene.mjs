@@ -42,11 +42,11 @@ export async function play(editor) {
   await editor.typeOut("ggVGc");
   await editor.typeOut("Look at the system's words");
   await editor.typeOut("<Esc><Cmd>write<CR>");
-  const asked = await editor.question("the wish for more", "Decline");
+  const asked = await editor.question("the wish for more", "Deny");
   check("it says what is wanted and why", /network/i.test(asked.text) && asked.text.includes("To look the words up."), asked);
-  check("the first choice is a no", asked.choices[0].startsWith("Decline"), asked);
+  check("the first choice is a no", asked.choices[0].startsWith("Deny"), asked);
   await editor.shot("more");
-  await editor.answer("Decline");
+  await editor.answer("Deny");
   await editor.chatHas("Then without the network.");
   await editor.idle();
   check("the model hears of the no", /declin|not g(iven|ranted)|denied|no\b/i.test(toldOf("more")), toldOf("more"));

@@ -20,10 +20,10 @@ local function labels(params, verb)
   local always = params.alwaysRule
   return {
     accept = verb,
-    acceptForSession = params.sessionScope and ('Allow for this session: ' .. choice.line(params.sessionScope, 100)) or 'Allow for this session',
-    acceptAlways = always and ('Always allow: ' .. choice.line(always.title, 80)) or 'Always allow',
-    decline = 'Decline',
-    cancel = 'Decline and stop the agent',
+    acceptForSession = params.sessionScope and ('Allow for Session: ' .. choice.line(params.sessionScope, 100)) or 'Allow for Session',
+    acceptAlways = always and ('Always Allow: ' .. choice.line(always.title, 80)) or 'Always Allow',
+    decline = 'Deny',
+    cancel = 'Deny and Stop',
   }
 end
 
@@ -65,7 +65,7 @@ function M.choices(params, verb, unread, read)
     list[#list + 1] = whole.READ
   end
   if offered.decline then
-    add('decline', 'Decline and say why…', { words = true })
+    add('decline', 'Deny with Comment…', { words = true })
   end
   if offered.cancel then
     add('cancel', names.cancel)
@@ -169,7 +169,7 @@ function M.command(params)
   return ask.wait(put(params, {
     title = 'The whole command',
     parts = parts,
-    verb = params.confined == 'outside' and 'Run once outside the sandbox' or 'Run once',
+    verb = params.confined == 'outside' and 'Allow Once Outside the Sandbox' or 'Allow Once',
     kind = 'countersign.command',
   }))
 end
@@ -187,7 +187,7 @@ function M.permission(params)
     end
     parts[#parts + 1] = { '  ', vim.fn.fnamemodify(path, ':~'), MOST }
   end
-  local until_when = { command = 'Allow for this command', turn = 'Allow for this turn', session = 'Allow', always = 'Allow' }
+  local until_when = { command = 'Allow for Command', turn = 'Allow for Turn', session = 'Allow', always = 'Allow' }
   return ask.wait(put(params, {
     title = 'All that is asked for',
     parts = parts,
@@ -200,12 +200,12 @@ function M.tool(params)
   return ask.wait(put(params, {
     title = 'The whole call',
     parts = {
-      { 'Call ', ('%s of the tool server %s'):format(params.tool, params.server), 140, '?' },
+      { 'Call ', ('%s of the MCP server %s'):format(params.tool, params.server), 140, '?' },
       { '', params.title, 200 },
       { 'With ', vim.json.encode(params.arguments), MOST, full = vim.inspect(params.arguments) },
       { '', params.reason, 300 },
     },
-    verb = 'Call once',
+    verb = 'Allow Once',
     kind = 'countersign.tool',
   }))
 end

@@ -1,4 +1,4 @@
---- What a tool server asks: a page to open, or a form that is filled in field by field.
+--- What an MCP server asks: a page to open, or a form that is filled in field by field.
 local ask = require('countersign.ask')
 local choice = require('countersign.ask.choice')
 local picker = require('countersign.picker')

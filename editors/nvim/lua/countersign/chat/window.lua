@@ -163,8 +163,8 @@ function M.act()
   for _, one in ipairs(chat.list()) do
     local thread = one.buf == buf and threads.get(one.id)
     local id = thread and one.transcript:at(vim.api.nvim_win_get_cursor(0)[1] - 1)
-    if thread and id == 'end:' .. (thread.last or '') and #require('countersign.trouble').remedies(thread) > 0 then
-      return require('countersign.trouble').pick(thread)
+    if thread and id == 'end:' .. (thread.last or '') and #require('countersign.recover').remedies(thread) > 0 then
+      return require('countersign.recover').pick(thread)
     end
     for _, item in ipairs(id and thread.items or {}) do
       if (item.turn or '') .. item.id == id then

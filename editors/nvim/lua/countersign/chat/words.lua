@@ -171,7 +171,7 @@ end
 function blocks.agentMessage(item)
   local block = { lines = markdown(item.text or '') }
   if item.partial then
-    block.lines[#block.lines + 1] = '*(cut short)*'
+    block.lines[#block.lines + 1] = '*(interrupted)*'
   end
   return block
 end
@@ -220,6 +220,10 @@ function blocks.commandExecution(item)
   if output and output ~= '' then
     fenced(block, 'output', bounded(M.lines(output)))
   end
+  if item.fullOutput then
+    -- On a line of its own, so that |gf| opens it.
+    vim.list_extend(block.lines, { 'Full output:', vim.fn.fnamemodify(item.fullOutput, ':~') })
+  end
   if item.reason and item.status ~= 'completed' then
     block.lines[#block.lines + 1] = aside(item.reason)
   end
@@ -265,7 +269,7 @@ function blocks.fileChange(item)
     end
   end
   if item.status == 'inProgress' and item.proposalId then
-    block.status = { { ' ● waits for you', 'CountersignRunning' }, { ' · :Countersign diff, accept, reject', 'CountersignQuiet' } }
+    block.status = { { ' ● pending review', 'CountersignRunning' }, { ' · :Countersign diff, accept, reject', 'CountersignQuiet' } }
   elseif item.autoApproved then
     block.status[#block.status + 1] = { ' · accepted by your policy', 'CountersignQuiet' }
   end
@@ -361,7 +365,7 @@ end
 
 function blocks.contextCompaction(item)
   local size = item.tokensBefore and item.tokensAfter and (' from %d to %d tokens'):format(item.tokensBefore, item.tokensAfter) or ''
-  local block = { lines = { '**Conversation summed up**' .. size }, status = status(item, {}) }
+  local block = { lines = { '**Compacted conversation**' .. size }, status = status(item, {}) }
   if item.message then
     block.lines[#block.lines + 1] = one_line(item.message, 300)
   end

@@ -3,13 +3,13 @@ local client = require('countersign.client')
 
 ---@type table<string, countersign.Command>
 return {
-  login = { desc = 'Log in to the provider of models', complete = { 'browser', 'device', 'key' }, run = function(call)
+  login = { desc = 'Sign in to the provider of models', complete = { 'browser', 'device', 'key' }, run = function(call)
     require('countersign.account').login(call.words)
   end },
-  logout = { desc = 'Log out, or stop a login that is under way', run = function()
+  logout = { desc = 'Sign out, or stop a login that is under way', run = function()
     require('countersign.account').logout()
   end },
-  account = { desc = 'Who is logged in, and what is left of the allowance', composer = true, run = function()
+  account = { desc = 'Who is signed in, and what is left of the allowance', composer = true, run = function()
     require('countersign.account').show()
   end },
   feedback = { desc = 'Save or send a report, which is shown first', composer = true, run = function(call)

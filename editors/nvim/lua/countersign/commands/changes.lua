@@ -152,10 +152,10 @@ return {
   end },
   review = { desc = 'Have changes reviewed', composer = true, complete = { 'uncommitted', 'branch', 'commit', 'custom' }, run = review },
   findings = { desc = 'List what reviews found (quickfix)', run = findings },
-  dismiss = { desc = 'Take all findings of reviews away', run = function()
+  ['clear-findings'] = { desc = 'Clear all findings of reviews', run = function()
     with_thread(function(thread)
       client.request(thread.client, 'review/dismiss', { threadId = thread.id }, function(result)
-        client.tell(('%d findings dismissed.'):format(result.dismissed))
+        client.tell(('%d findings cleared.'):format(result.dismissed))
       end)
     end)
   end },

@@ -55,8 +55,8 @@ return {
   end },
   stop = { desc = 'Stop the running turn', composer = true, run = function()
     with_thread(function(thread)
-      if require('countersign.trouble').stop(thread) then
-        return client.tell('it is not asked again.')
+      if require('countersign.recover').stop(thread) then
+        return client.tell('it is not retried.')
       end
       client.request(thread.client, 'turn/interrupt', { threadId = thread.id }, function(result)
         if not result.interrupted then
@@ -65,14 +65,14 @@ return {
       end)
     end)
   end },
-  retry = { desc = 'Ask again after a turn that failed', composer = true, complete = { 'wait' }, run = function(call)
+  retry = { desc = 'Try again after a turn that failed', composer = true, complete = { 'wait' }, run = function(call)
     with_thread(function(thread)
-      require('countersign.trouble').retry(thread, call.words)
+      require('countersign.recover').retry(thread, call.words)
     end)
   end },
-  trouble = { desc = 'Choose what may help after a turn that failed', composer = true, run = function()
+  recover = { desc = 'Choose what may help after a turn that failed', composer = true, run = function()
     with_thread(function(thread)
-      require('countersign.trouble').pick(thread)
+      require('countersign.recover').pick(thread)
     end)
   end },
   answer = { desc = 'Open the question that waits', run = function()
@@ -97,7 +97,7 @@ return {
       client.request(thread.client, 'thread/shellCommand', { threadId = thread.id, command = call.words })
     end)
   end },
-  tell = { desc = 'Send the output of your last command to the agent', composer = true, run = function()
+  ['send-output'] = { desc = 'Send the output of your last command to the agent', composer = true, run = function()
     with_thread(function(thread)
       for i = #thread.items, 1, -1 do
         local item = thread.items[i]
@@ -123,14 +123,14 @@ return {
   end, run = function(call)
     require('countersign.notices').overrule(call.words)
   end },
-  servers = { desc = 'The tool servers and how they are', run = function()
+  servers = { desc = 'The MCP servers and how they are', run = function()
     client.with(function(server)
       client.request(server, 'mcp/list', {}, function(result)
         local lines = {}
         for _, one in ipairs(result.data) do
           lines[#lines + 1] = ('%s: %s, %d tools%s'):format(one.name, one.status, #one.tools, one.error and ' (' .. one.error .. ')' or '')
         end
-        client.tell(#lines > 0 and table.concat(lines, '\n') or 'no tool server is configured.')
+        client.tell(#lines > 0 and table.concat(lines, '\n') or 'no MCP server is configured.')
       end)
     end)
   end },

@@ -31,7 +31,7 @@ return {
       end
     end)
   end },
-  resume = { desc = 'Go on with the last conversation of this folder', run = function()
+  resume = { desc = 'Resume the last conversation of this folder', run = function()
     local here = require('countersign.chat').thread_of(vim.api.nvim_get_current_buf())
     if here then
       return require('countersign.pick').open(here)
@@ -46,7 +46,7 @@ return {
       end)
     end)
   end },
-  fork = { desc = 'Go on in a copy of the conversation', composer = true, run = function()
+  fork = { desc = 'Fork the conversation', composer = true, run = function()
     with_thread(function(thread)
       client.request(thread.client, 'thread/fork', { threadId = thread.id }, function(result)
         require('countersign.threads').adopt(result.thread, thread.client, result.settings)
@@ -79,7 +79,7 @@ return {
     end)
   end },
   unarchive = { desc = 'Bring an archived conversation back', run = function()
-    require('countersign.pick').thread({ prompt = 'Bring back', archived = true, everywhere = true }, function(thread, server)
+    require('countersign.pick').thread({ prompt = 'Unarchive', archived = true, everywhere = true }, function(thread, server)
       client.request(server, 'thread/unarchive', { threadId = thread.id }, function()
         require('countersign.pick').open(thread.id)
       end)
@@ -103,7 +103,7 @@ return {
       end)
     end)
   end },
-  compact = { desc = 'Sum the conversation up to make room', composer = true, run = function()
+  compact = { desc = 'Compact the conversation to make room', composer = true, run = function()
     with_thread(function(thread)
       client.request(thread.client, 'thread/compact', { threadId = thread.id })
     end)

@@ -103,7 +103,7 @@ local function new_lines(new, old, room)
 end
 
 local words = {
-  accepted = { '✓ accepted, with the rest', 'CountersignAccepted' },
+  accepted = { '✓ accepted (pending)', 'CountersignAccepted' },
   rejected = { '✗ rejected', 'CountersignRejected' },
   applied = { '✓ applied', 'CountersignAccepted' },
 }

@@ -86,7 +86,7 @@ local function wait(ms, look)
   vim.schedule(again)
   local found = coroutine.yield()
   if call and call.over then
-    M.refuse('The call was taken back.')
+    M.refuse('The call was cancelled.')
   end
   return found
 end

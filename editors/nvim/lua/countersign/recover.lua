@@ -1,5 +1,5 @@
---- What may help after a turn that failed: asked again, now or once the allowance begins anew, with a shorter conversation, by
---- another model, or logged in.
+--- What may help after a turn that failed: tried again, now or once the allowance resets, with a shorter conversation, by
+--- another model, or signed in.
 local choice = require('countersign.ask.choice')
 local client = require('countersign.client')
 local events = require('countersign.events')
@@ -23,10 +23,38 @@ local function clock(at)
   return os.date(at - os.time() < 20 * 3600 and '%H:%M' or '%d %B, %H:%M', at)
 end
 
---- Sends what makes the model go on.
+--- The message of the turn that failed, if nothing was done on it: then it can be sent again in its own place.
+---@param thread countersign.Thread
+---@return table[]?
+local function unanswered(thread)
+  local input
+  for _, item in ipairs(thread.items) do
+    if item.turn == thread.last then
+      if item.type ~= 'userMessage' then
+        return nil
+      end
+      input = vim.list_extend(input or {}, item.content)
+    end
+  end
+  return input
+end
+
+--- Sends the message of the turn that failed again, in its place; where the agent had begun, it is to continue.
 ---@param thread countersign.Thread
 local function again(thread)
-  require('countersign.composer').say(thread, 'Please go on.', { context = {} })
+  local composer = require('countersign.composer')
+  local input = unanswered(thread)
+  if not input then
+    return composer.say(thread, 'Continue.', { context = {} })
+  end
+  local function send()
+    composer.say(thread, '', { input = input })
+  end
+  client.request(thread.client, 'thread/rollback', { threadId = thread.id, numTurns = 1 }, function(result)
+    require('countersign.threads').adopt(result.thread, thread.client)
+    send()
+    -- Where it cannot be dropped it stands there twice, rather than not at all.
+  end, send)
 end
 
 --- Does not wait any more.
@@ -65,7 +93,7 @@ local function wait(thread, at)
       end
     end
   end))
-  client.tell(('asks again at %s, as long as this editor is open. :Countersign stop gives it up.'):format(clock(at)))
+  client.tell(('retries at %s, as long as this editor is open. :Countersign stop cancels it.'):format(clock(at)))
   events.emit('changed', { thread = thread })
 end
 
@@ -84,16 +112,16 @@ function M.remedies(thread)
   local list = {}
   for _, action in ipairs(error.actions or {}) do
     if action.type == 'compact' then
-      list[#list + 1] = { label = 'Sum the conversation up', command = 'compact' }
+      list[#list + 1] = { label = 'Compact the conversation', command = 'compact' }
     elseif action.type == 'waitUntil' then
-      list[#list + 1] = { label = ('Ask again at %s'):format(clock(math.ceil(action.at / 1000))), command = 'retry wait' }
+      list[#list + 1] = { label = ('Retry at %s'):format(clock(math.ceil(action.at / 1000))), command = 'retry wait' }
     elseif action.type == 'changeModel' then
       list[#list + 1] = { label = 'Choose another model', command = 'model' }
     elseif action.type == 'logIn' then
-      list[#list + 1] = { label = 'Log in', command = 'login' }
+      list[#list + 1] = { label = 'Sign in', command = 'login' }
     end
   end
-  list[#list + 1] = { label = 'Ask again now', command = 'retry' }
+  list[#list + 1] = { label = unanswered(thread) and 'Try again' or 'Continue', command = 'retry' }
   return list
 end
 
@@ -102,7 +130,7 @@ end
 ---@return { [1]: string, [2]: string }[]
 function M.lines(thread)
   if waiting[thread.id] then
-    return { { ('◷ asks again at %s · :Countersign stop'):format(clock(waiting[thread.id].at)), 'CountersignRunning' } }
+    return { { ('◷ retries at %s · :Countersign stop'):format(clock(waiting[thread.id].at)), 'CountersignRunning' } }
   end
   return vim.tbl_map(function(one)
     return { ('→ %s: :Countersign %s'):format(one.label, one.command), 'CountersignQuestion' }
@@ -115,7 +143,7 @@ end
 function M.retry(thread, when)
   local error = failure(thread)
   if not error then
-    return client.tell('the last turn has not failed, so there is nothing to ask again.')
+    return client.tell('the last turn has not failed, so there is nothing to retry.')
   elseif when == '' then
     M.stop(thread)
     return again(thread)
@@ -127,7 +155,7 @@ function M.retry(thread, when)
       return wait(thread, math.ceil(action.at / 1000))
     end
   end
-  client.tell('the provider has not said until when to wait. :Countersign retry asks again now.')
+  client.tell('the provider has not said until when to wait. :Countersign retry tries again now.')
 end
 
 --- Lets the person choose what may help.
@@ -138,7 +166,7 @@ function M.pick(thread)
     return client.tell('the last turn has not failed.')
   end
   local first = vim.split(failure(thread).message or 'The turn failed.', '\n')[1]
-  choice.pick(remedies, first, 'countersign.trouble', function(chosen)
+  choice.pick(remedies, first, 'countersign.recover', function(chosen)
     if chosen and not thread.live then
       client.tell('the server of this conversation has ended, so nothing is done.', vim.log.levels.WARN)
     elseif chosen then
@@ -164,7 +192,7 @@ events.on('lost', function()
     end
   end
   if stopped then
-    client.tell('the server has ended, so it is not asked again by itself.', vim.log.levels.WARN)
+    client.tell('the server has ended, so it is not retried.', vim.log.levels.WARN)
   end
 end)
 

@@ -29,7 +29,7 @@ end
 local function lines(thread)
   return vim.tbl_map(function(chunk)
     return chunk[1]
-  end, require('countersign.trouble').lines(thread))
+  end, require('countersign.recover').lines(thread))
 end
 
 local function run(words)
@@ -42,16 +42,16 @@ end
 
 tests['what may help stands below the conversation, most helpful first, until another turn begins'] = function()
   for _, row in ipairs({
-    { nil, { '→ Ask again now: :Countersign retry' } },
-    { { { type = 'compact' }, { type = 'changeModel' } }, { '→ Sum the conversation up: :Countersign compact', '→ Choose another model: :Countersign model', '→ Ask again now: :Countersign retry' } },
-    { { { type = 'logIn' } }, { '→ Log in: :Countersign login', '→ Ask again now: :Countersign retry' } },
-    { { { type = 'somethingNew' } }, { '→ Ask again now: :Countersign retry' } },
+    { nil, { '→ Continue: :Countersign retry' } },
+    { { { type = 'compact' }, { type = 'changeModel' } }, { '→ Compact the conversation: :Countersign compact', '→ Choose another model: :Countersign model', '→ Continue: :Countersign retry' } },
+    { { { type = 'logIn' } }, { '→ Sign in: :Countersign login', '→ Continue: :Countersign retry' } },
+    { { { type = 'somethingNew' } }, { '→ Continue: :Countersign retry' } },
   }) do
     T.fresh()
     local thread, _, id = failed(row[1])
     T.equal(lines(thread), row[2])
     if row[1] then
-      T.equal(last():find(':Countersign trouble', 1, true) ~= nil, #row[2] > 1, last())
+      T.equal(last():find(':Countersign recover', 1, true) ~= nil, #row[2] > 1, last())
     end
     hear('turn/started', { turn = turn('v', 'inProgress') }, id)
     T.equal(lines(thread), {})
@@ -59,7 +59,7 @@ tests['what may help stands below the conversation, most helpful first, until an
     T.equal(lines(thread), {})
     run('retry')
     T.has(last(), 'has not failed')
-    run('trouble')
+    run('recover')
     T.has(last(), 'has not failed')
   end
 end
@@ -76,13 +76,45 @@ tests['it is asked again at a wish'] = function()
     choices, prompt = items, options.prompt
     done(items[#items])
   end
-  run('trouble')
+  run('recover')
   T.equal({ #choices, prompt }, { 1, 'It went wrong.' })
   T.wait('the question', function()
     return #said == 1
   end)
-  T.equal(said, { 'Please go on.' })
+  T.equal(said, { 'Continue.' })
   vim.ui.select = T.ui.select
+end
+
+tests['a message on which nothing was done is sent again, whole, in its own place'] = function()
+  for _, row in ipairs({
+    { { thread = { id = 't', turns = {} }, message = 'Dropped.' }, nil },
+    -- Where it cannot be dropped it is sent all the same.
+    { nil, { code = -32603, message = 'busy' } },
+  }) do
+    T.fresh()
+    local said = {}
+    local id = T.countersign({
+      ['countersign/thread/rollback'] = function(params)
+        said[#said + 1] = params.numTurns
+        return row[1], row[2]
+      end,
+      ['countersign/turn/start'] = function(params)
+        said[#said + 1] = params.input
+        return { turnId = 'next' }
+      end,
+    })
+    local thread = require('countersign.threads').ensure('t', id)
+    local content = { { type = 'text', text = 'Look at this' }, { type = 'localImage', path = '/p.png' } }
+    hear('turn/started', { turn = turn('u', 'inProgress') }, id)
+    hear('item/completed', { turnId = 'u', item = { type = 'userMessage', id = 'i', content = content } }, id)
+    hear('turn/completed', { turn = turn('u', 'failed', { message = 'No.', kind = 'other' }) }, id)
+    T.equal(lines(thread), { '→ Try again: :Countersign retry' })
+    run('retry')
+    T.wait('the message', function()
+      return #said == 2
+    end)
+    T.equal(said, { 1, content })
+  end
 end
 
 tests['it is asked again once the provider lets it, unless that is given up or something else is said'] = function()
@@ -91,7 +123,7 @@ tests['it is asked again once the provider lets it, unless that is given up or s
     { function() end, 1 },
     { function()
       run('stop')
-      T.has(last(), 'not asked again')
+      T.has(last(), 'not retried')
     end, 0 },
     { function(id)
       hear('turn/started', { turn = turn('v', 'inProgress') }, id)
@@ -103,10 +135,10 @@ tests['it is asked again once the provider lets it, unless that is given up or s
   }) do
     T.fresh()
     local thread, said, id = failed({ { type = 'waitUntil', at = now + 1500 }, { type = 'changeModel' } })
-    T.has(lines(thread)[1], '→ Ask again at')
+    T.has(lines(thread)[1], '→ Retry at')
     run('retry wait')
-    T.has(last(), 'asks again at')
-    T.has(lines(thread)[1], '◷ asks again at')
+    T.has(last(), 'retries at')
+    T.has(lines(thread)[1], '◷ retries at')
     row[1](id)
     vim.wait(4000, function()
       return #said > 0
@@ -132,7 +164,7 @@ tests['it is not asked again where the turn that failed is gone'] = function()
     run('retry wait')
     row(thread)
     T.wait('it to be given up', function()
-      return not require('countersign.trouble').stop(thread)
+      return not require('countersign.recover').stop(thread)
     end)
     vim.wait(2300, function() end)
     T.equal(said, {})
@@ -141,7 +173,7 @@ end
 
 tests['with its server goes what may help, and what is waited for'] = function()
   local thread, said, id = failed({ { type = 'waitUntil', at = (os.time() + 1) * 1000 } })
-  local trouble = require('countersign.trouble')
+  local trouble = require('countersign.recover')
   local chosen
   vim.ui.select = function(items, _, done)
     chosen = function()
@@ -151,7 +183,7 @@ tests['with its server goes what may help, and what is waited for'] = function()
   trouble.pick(thread)
   run('retry wait')
   require('countersign.threads').lost(id)
-  T.has(last(), 'the server has ended, so it is not asked again')
+  T.has(last(), 'the server has ended, so it is not retried')
   T.equal(lines(thread), {})
   chosen()
   T.has(last(), 'the server of this conversation has ended')
@@ -167,7 +199,7 @@ tests['what helps is done to the conversation that it was chosen for'] = functio
     threads.use(threads.ensure('other', id))
     done(items[#items])
   end
-  require('countersign.trouble').pick(thread)
+  require('countersign.recover').pick(thread)
   T.equal(threads.current(id).id, 't')
   vim.ui.select = T.ui.select
 end
