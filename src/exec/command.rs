@@ -26,8 +26,8 @@ pub use folder::runs_what_the_folder_says;
 pub use judge::judge;
 pub use judgement::{Judgement, Kind, Label, Part};
 pub use making::{advice_on_making, makes_a_repository};
-pub use quoting::display;
 pub(super) use quoting::quoted_plainly;
+pub use quoting::{display, display_short};
 pub(super) use starters::{Starts, is_starter};
 pub(super) use told::told;
 

@@ -253,7 +253,7 @@ pub enum ThreadItem {
     },
     CommandExecution {
         id: ItemId,
-        /// The command as one line, for display.
+        /// The command, for display; of a plain shell (`bash -lc …`) only what it was given to run, which may have several lines.
         command: String,
         cwd: PathBuf,
         actions: Vec<CommandAction>,

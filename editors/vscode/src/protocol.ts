@@ -2123,7 +2123,7 @@ export type ThreadItem =
   | {
     "type": "commandExecution";
     id: ItemId;
-  /** The command as one line, for display. */
+  /** The command, for display; of a plain shell (`bash -lc …`) only what it was given to run, which may have several lines. */
   command: string;
     cwd: string;
     actions: Array<CommandAction>;

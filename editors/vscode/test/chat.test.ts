@@ -136,7 +136,18 @@ test("a terminal's output as plain lines", () => {
   assert.equal(plain("\u001b[31"), "");
   assert.deepEqual(screen("\u001b[1;31mred\u001b[0m ok"), [{ text: "red", classes: ["bold", "fg-1"] }, { text: " ok", classes: [] }]);
   assert.deepEqual(screen("\u001b[38;5;9mx\u001b[39my\u001b[38;2;1;2;3mz"), [{ text: "x", classes: ["fg-9"] }, { text: "yz", classes: [] }]);
-  assert.equal(plain("x\n".repeat(5000)).split("\n").length, 400);
+  assert.equal(plain("x\n".repeat(300)), "x\n".repeat(300));
+});
+
+test("of a long output the first and the last lines are drawn, and how many are missing is one count", () => {
+  const drawn = (text: string, most = {}): string[] => screen(text, most).map((span) => span.text).join("").split("\n");
+  const counted = (from: number, to: number): string => Array.from({ length: to - from + 1 }, (_, i) => `${from + i}\n`).join("");
+  const long = drawn(counted(1, 5000));
+  assert.deepEqual([long[0], long[99], long[100], long[101], long.at(-2), long.length], ["1", "100", "[… 4601 lines are not shown here …]", "4702", "5000", 401]);
+  const small = { first: 2, last: 3 };
+  assert.deepEqual(drawn(`${counted(1, 4)}[… 99 bytes, 90 lines cut out …]\n${counted(95, 99)}`, small), ["1", "2", "[… 95 lines are not shown here …]", "98", "99", ""]);
+  assert.deepEqual(drawn(`1\n[… 99 bytes, 90 lines cut out …]\n${counted(92, 93)}`, small), ["1", "[… 99 bytes, 90 lines cut out …]", "92", "93", ""]);
+  assert.deepEqual(drawn(`1\n2\n3\n[… 9 bytes cut out …]\n5\n6`, small), ["1", "2", "[… 1 line is not shown here …]", "[… 9 bytes cut out …]", "5", "6"]);
 });
 
 test("a hunk's lines", () => {

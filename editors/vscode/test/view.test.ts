@@ -128,7 +128,14 @@ test("a question waits until it is settled, and says how", () => {
   assert.ok(drawn() > asked_, "and no more");
   const row = model.row("question:q");
   assert.ok(row?.body.kind === "question");
-  assert.equal(row.body.settled, "Allowed for this session");
+  assert.equal(row.body.settled, "Allowed for session");
+  const decided = (): string | undefined => {
+    const about = model.row("c");
+    return about?.body.kind === "item" ? about.body.decided : undefined;
+  };
+  assert.equal(decided(), "Allowed for session");
+  model.apply(event("countersign/item/completed", { item: { ...command("c"), status: "completed", exitCode: 0 }, completedAtMs: 2 }));
+  assert.equal(decided(), "Allowed for session", "which stays when it ends");
   model.apply(event("countersign/userInput/requested", { request: { id: "i", threadId: "T", turnId: "u", itemId: "c", questions: [] } }));
   model.apply(event("countersign/userInput/resolved", { id: "i", answered: false }));
   const asked = model.row("question:i");

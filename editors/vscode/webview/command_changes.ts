@@ -19,17 +19,17 @@ export function commandChanges(row: Row, item: Extract<ThreadItem, { type: "comm
   const undone = view === undefined ? new Set<string>() : undoneOf(view, row);
   const more = item.more ?? 0;
   const left = item.changes.filter((change) => !undone.has(change.path));
-  const key = `${row.key}|kept`;
   const undo = (changes: readonly ChangedFile[]): void => { post({ type: "undoChanges", itemId: item.id, paths: changes.flatMap(pathsOf) }); };
   const buttons = el("span", { class: "buttons" });
   // Which files are meant is in the list; where some are not listed, all of them.
   const undoAll = button("Undo", () => { undo(more > 0 ? [] : left); }, { class: "small", label: `Undo ${countWords(left.length + more)} that a command changed` });
   const keep = button("Keep", () => {
-    context.folds.set(key, true);
+    context.keeps.add(row.key);
+    window.dispatchEvent(new CustomEvent("remember"));
     buttons.replaceChildren(el("span", { class: "status" }, "kept"));
   }, { class: "small" });
   if (left.length === 0) buttons.append(el("span", { class: "status" }, "undone"));
-  else if (context.folds.get(key) === true) buttons.append(el("span", { class: "status" }, "kept"));
+  else if (context.keeps.has(row.key)) buttons.append(el("span", { class: "status" }, "kept"));
   else buttons.append(keep, undoAll);
   const sum = { added: total(item.changes, "added"), removed: total(item.changes, "removed") };
   const files = item.changes.map((change) => {
@@ -45,7 +45,7 @@ export function commandChanges(row: Row, item: Extract<ThreadItem, { type: "comm
     return fold(`${row.key}|${change.path}`, summary, body, false, context, "file");
   });
   const others = more > 0 ? [el("p", { class: "dim" }, `and ${countWords(more)} more`)] : [];
-  return [el("div", { class: "proposal" }, el("div", { class: "title" }, "Changed by a command", el("span", { class: "dim" }, countWords(item.changes.length + more)), countsOf(sum), buttons), ...files, ...others)];
+  return [el("div", { class: "proposal" }, el("div", { class: "title" }, "Changed by a command", el("span", { class: "dim" }, countWords(item.changes.length + more)), sum.added + sum.removed > 0 ? countsOf(sum) : undefined, buttons), ...files, ...others)];
 }
 
 function countWords(count: number): string {

@@ -1,6 +1,8 @@
 /**
  * Where the person writes: mentions, calls, history, pictures, the mode and the model.
  */
+import { APPROVALS, approvalsOf, isOffered } from "../src/chat/approvals";
+import type { Approvals } from "../src/chat/approvals";
 import { InputHistory } from "../src/chat/history";
 import { COMMANDS, complete, couldFit, mention, ownCommand, triggerAt } from "../src/chat/mentions";
 import type { Trigger } from "../src/chat/mentions";
@@ -32,6 +34,7 @@ export class Composer {
   private readonly images = el("div", { class: "images" });
   private readonly chips = el("div", { class: "chips" });
   private readonly mode = el("select", { label: "Mode", title: "What the agent may do" });
+  private readonly approvals = el("select", { label: "Approvals", title: "What asks you first" });
   private readonly model = el("select", { label: "Model", title: "Model" });
   private readonly effort = el("select", { label: "Effort", title: "How much the model thinks" });
   private readonly sendButton = button("", () => { this.send(false); }, { class: "send primary", label: "Send", icon: "send" });
@@ -44,7 +47,7 @@ export class Composer {
   private pictures: string[] = [];
   private prompts: { name: string; description?: string | null; argumentHint: string }[] = [];
   private models: readonly Model[] = [];
-  private chosen: { mode?: Mode; model?: { id: string; provider: string }; effort?: string } = {};
+  private chosen: { mode?: Mode; approvals?: Approvals; model?: { id: string; provider: string }; effort?: string } = {};
   private settings: ThreadSettings | undefined;
   private shown: Offer[] = [];
   private picked = 0;
@@ -73,18 +76,25 @@ export class Composer {
       }
     });
     this.effort.addEventListener("change", () => { this.chosen.effort = this.effort.value; });
+    this.approvals.addEventListener("change", () => {
+      if (this.approvals.value !== "") this.chosen.approvals = this.approvals.value as Approvals;
+      this.drawApprovals();
+    });
+    this.drawApprovals();
     this.drawModels();
     this.offers.hidden = true;
     this.stopButton.hidden = true;
     this.queueButton.hidden = true;
+    const add = iconButton("add", "Add context: files, folders, symbols, the selection, problems", () => { this.addContext(); });
+    const picture = iconButton("image", "Add a picture", () => { file.click(); });
     this.root = el("div", { class: "composer", role: "form", label: "Composer" },
       this.offers,
-      this.chips,
+      el("div", { class: "given" }, add, picture, this.chips),
       this.images,
       this.text,
       el("div", { class: "composer-bar" },
-        el("span", { class: "pickers" }, this.mode, this.model, this.effort),
-        el("span", { class: "tools" }, file, iconButton("image", "Add a picture", () => { file.click(); }), this.queueButton, this.stopButton, this.sendButton)));
+        el("span", { class: "pickers" }, this.mode, this.approvals, this.model, this.effort),
+        el("span", { class: "tools" }, file, this.queueButton, this.stopButton, this.sendButton)));
     this.text.addEventListener("input", () => { this.edited(); });
     this.text.addEventListener("keydown", (event) => { this.key(event); });
     this.text.addEventListener("click", () => { this.look(); });
@@ -148,6 +158,7 @@ export class Composer {
   private drawSettings(): void {
     const { settings } = this;
     this.mode.value = this.chosen.mode ?? settings?.mode ?? "agent";
+    this.drawApprovals();
     this.drawModels();
   }
 
@@ -184,6 +195,26 @@ export class Composer {
       ...symbols.map((symbol): Offer => ({ label: symbol.name, detail: `${symbol.kind} · ${symbol.container}`, text: symbol.mention, sought: symbol.name })),
       ...special,
     ]);
+  }
+
+  /** Without a conversation nobody knows yet what its settings say: nothing is chosen then. */
+  private drawApprovals(): void {
+    const { settings } = this;
+    const now = this.chosen.approvals ?? (settings === undefined ? undefined : approvalsOf(settings));
+    const names = (Object.keys(APPROVALS) as Approvals[]).filter((name) => isOffered(name, settings?.sandboxPolicy));
+    const other = now === undefined ? [el("option", { attrs: { value: "" } }, settings === undefined ? "Default approvals" : "Custom approvals")] : [];
+    this.approvals.replaceChildren(...other, ...names.map((name) => el("option", { attrs: { value: name, title: APPROVALS[name].means } }, APPROVALS[name].title)));
+    this.approvals.value = now ?? "";
+    this.approvals.title = now === undefined ? "What asks you first" : APPROVALS[now].means;
+  }
+
+  /** As if a mention had been begun. */
+  private addContext(): void {
+    this.focus();
+    const { selectionStart, selectionEnd, value } = this.text;
+    const blank = selectionStart === 0 || /\s$/.test(value.slice(0, selectionStart)) ? "" : " ";
+    this.text.setRangeText(`${blank}@`, selectionStart, selectionEnd, "end");
+    this.edited();
   }
 
   private drawModels(): void {
@@ -356,6 +387,16 @@ export class Composer {
       return;
     }
     const own = ownCommand(text, this.prompts.map((one) => one.name));
+    if (own === "model" || own === "help") {
+      this.fill("", []);
+      if (own === "model") {
+        this.chooseModel();
+      } else {
+        this.set("/");
+        this.focus();
+      }
+      return;
+    }
     if (own !== undefined && this.pictures.length === 0) {
       post({ type: "command", token: this.outbox.put({ text, images: [], choices: {} }), name: own });
     } else {

@@ -13,6 +13,8 @@ interface Api {
 export interface Kept {
   readonly threadId: string | null;
   readonly draft: string;
+  /** Rows of what commands changed that the person keeps, newest last. */
+  readonly keeps: readonly string[];
 }
 
 declare function acquireVsCodeApi(): Api;
@@ -25,7 +27,7 @@ export function post(message: FromPage): void {
 
 export function kept(): Kept {
   const state = api.getState() as Partial<Kept> | undefined;
-  return { threadId: typeof state?.threadId === "string" ? state.threadId : null, draft: typeof state?.draft === "string" ? state.draft : "" };
+  return { threadId: typeof state?.threadId === "string" ? state.threadId : null, draft: typeof state?.draft === "string" ? state.draft : "", keeps: Array.isArray(state?.keeps) ? state.keeps : [] };
 }
 
 export function keep(state: Kept): void {

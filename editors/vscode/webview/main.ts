@@ -22,10 +22,12 @@ import "./style.css";
 let model: ThreadModel | undefined;
 let threadId = kept().threadId;
 let draft = kept().draft;
+/** Of what commands changed, so many decisions to keep it outlive a reload. */
+const MOST_KEEPS = 500;
 
 const view = (): ThreadView | undefined => model?.view;
 const title = el("button", { class: "title-button", title: "Conversations", attrs: { type: "button" } });
-const context = { view, folds: new Map<string, boolean>(), shown: new Shown(), gates: new Map<string, { look(): void }>() };
+const context = { view, keeps: new Set(kept().keeps), folds: new Map<string, boolean>(), shown: new Shown(), gates: new Map<string, { look(): void }>() };
 const toEnd = button("", () => { list.toEnd(); }, { class: "to-end", label: "Go to the end", icon: "down" });
 const list = new RowList((row) => drawRow(row, context), (atEnd) => { toEnd.hidden = atEnd; });
 toEnd.hidden = true;
@@ -84,7 +86,7 @@ function showChat(): void {
 }
 
 function remember(): void {
-  keep({ threadId, draft });
+  keep({ threadId, draft, keeps: [...context.keeps].slice(-MOST_KEEPS) });
 }
 
 function notice(severity: "info" | "error", text: string): HTMLElement {
@@ -162,7 +164,7 @@ function drawActivity(): void {
     el("span", { class: "grow" }, words),
     ...(plan === undefined ? [] : [el("span", { class: "dim" }, `${plan.filter((one) => one.status === "completed").length}/${plan.length}`)]),
     elapsed,
-    ...(first === undefined ? [] : [button("Show it", () => {
+    ...(first === undefined ? [] : [button("Show", () => {
       list.toRow(model?.position(first.key) ?? 0);
       requestAnimationFrame(() => { requestAnimationFrame(() => { document.querySelector<HTMLElement>(`[data-key="${CSS.escape(first.key)}"] button`)?.focus(); }); });
     }, { class: "small", label: "Show the question" })]),
@@ -418,6 +420,7 @@ window.addEventListener("connect-model", () => {
   drawConnect(true);
   connectBox.querySelector("input")?.focus();
 });
+window.addEventListener("remember", remember);
 window.addEventListener("choose-model", () => { composer.chooseModel(); });
 window.addEventListener("ask-again", (event) => { composer.again(event instanceof CustomEvent && typeof event.detail === "string" ? event.detail : undefined); });
 document.addEventListener("keydown", (event) => {

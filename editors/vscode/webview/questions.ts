@@ -46,9 +46,9 @@ function approval(asked: Approval, settled: string | undefined): Node[] {
   const rule = "alwaysRule" in asked && asked.alwaysRule ? `${asked.alwaysRule.text}\n\nWritten to ${asked.alwaysRule.file}:\n${asked.alwaysRule.toml}` : undefined;
   const scope = scopeWords(asked);
   const buttons = asked.availableDecisions.map((decision) => button(decisionTitle(decision, asked), answer(decision), { class: decision === "accept" ? "primary" : "", ...(decision === "acceptAlways" && rule !== undefined ? { title: rule } : {}) }));
-  const covers = rule === undefined ? undefined : el("p", { class: "dim" }, visible(`“Always” covers ${rule}`));
+  const covers = rule === undefined ? undefined : el("p", { class: "dim" }, visible(`“Always Allow” covers ${rule}`));
   const hint = untilRead(asked.id, all, asked.availableDecisions.flatMap((decision, i) => (decision === "decline" || decision === "cancel" ? [] : [buttons[i] as HTMLButtonElement])));
-  return box(title, asked.agent, settled, ...shown, hint, ...details.map((one) => el("p", {}, one)), scope === undefined ? undefined : el("p", { class: "dim" }, `“For this session” ${scope}.`), covers, el("div", { class: "buttons" }, ...buttons), asked.availableDecisions.includes("decline") ? words : undefined);
+  return box(title, asked.agent, settled, ...shown, hint, ...details.map((one) => el("p", {}, one)), scope === undefined ? undefined : el("p", { class: "dim" }, `“Allow for Session” ${scope}.`), covers, el("div", { class: "buttons" }, ...buttons), asked.availableDecisions.includes("decline") ? words : undefined);
 }
 
 /** Questions that were read to their end, with what they asked: a row may be drawn again. */

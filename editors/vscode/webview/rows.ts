@@ -25,6 +25,8 @@ export interface RowContext {
   readonly view: () => ThreadView | undefined;
   /** What was unfolded or folded by hand, by key: rows in and out of view keep it. */
   readonly folds: Map<string, boolean>;
+  /** The rows of what commands changed that the person keeps; they outlive the page. */
+  readonly keeps: Set<string>;
   /** What of proposals was shown whole, as it would be made: here, or in a diff editor. */
   readonly shown: Shown;
   /** What waits for that, by the proposal. */
@@ -139,11 +141,24 @@ function command(row: Row, context: RowContext): Drawn {
     line.textContent = shown(item.command);
     const action = item.actions[0];
     const words = item.source === "user" ? "Your command" : action === undefined || action.type === "unknown" ? undefined : action.type === "read" ? `reads ${action.name}` : action.type === "listFiles" ? `lists ${action.path ?? "files"}` : action.type === "search" ? `searches${action.query ? ` for ${action.query}` : ""}` : action.words;
-    const ended = item.exitCode === null || item.exitCode === undefined ? undefined : el("span", { class: item.exitCode === 0 ? "status status-completed" : "status status-failed" }, `exit ${item.exitCode}`);
+    const ended = item.exitCode === null || item.exitCode === undefined ? undefined : item.exitCode === 0 ? el("span", { class: "status status-completed", label: "exit 0", title: "exit 0" }, "✓") : el("span", { class: "status status-failed" }, `exit ${item.exitCode}`);
     const waits = item.status === "inProgress" && now.body.output === undefined && isAskedAbout(item.id, context);
-    const facts_ = [ended ?? (waits ? el("span", { class: "status status-waits" }, "waiting for approval") : status(item.status, "done")), item.durationMs ? duration(item.durationMs) : undefined, item.source === "user" ? "your shell" : confinedWords[item.confined], words];
-    facts.replaceChildren(...facts_.filter((one) => one !== undefined).map((one) => (typeof one === "string" ? el("span", { class: one === confinedWords.outside ? "fact outside" : "fact" }, one) : one)), ...[time(now)].filter((one) => one !== undefined));
-    head.replaceChildren(el("span", { class: "prompt", attrs: { "aria-hidden": "true" } }, "$"), line, facts);
+    const state = ended ?? (waits ? el("span", { class: "status status-waits" }, "waiting for approval") : status(item.status, "✓"));
+    const { decided } = now.body;
+    const fact = (text: string | undefined, className: string): HTMLElement | undefined => (text === undefined ? undefined : el("span", { class: className }, text));
+    // What is more than whether it went well is seen once it is opened.
+    facts.replaceChildren(
+      ...[
+        fact(item.source === "user" ? "your shell" : item.confined === "outside" ? confinedWords.outside : undefined, item.source === "user" ? "fact" : "fact outside"),
+        fact(item.source === "user" || item.confined === "outside" ? undefined : confinedWords[item.confined], "fact more"),
+        fact(words, "fact more"),
+        fact(decided === undefined || item.status === "declined" ? undefined : decided.toLowerCase(), "fact more"),
+        fact(item.durationMs ? duration(item.durationMs) : undefined, "fact"),
+        time(now),
+      ].filter((one) => one !== undefined),
+    );
+    root.classList.toggle("went-wrong", item.status === "failed" || item.status === "declined");
+    head.replaceChildren(state, el("span", { class: "prompt", attrs: { "aria-hidden": "true" } }, "$"), line, facts);
     const begins = now.body.isCut === true ? "[… the beginning is not shown while the command runs …]\n" : "";
     const text = item.aggregatedOutput ?? begins + (now.body.output ?? "");
     if (text !== written) {
@@ -170,6 +185,10 @@ function command(row: Row, context: RowContext): Drawn {
   return { root, update };
 }
 
+function hasCommandRow(itemId: string, context: RowContext): boolean {
+  return context.view()?.rows.some(({ key, body }) => key === itemId && body.kind === "item" && body.item.type === "commandExecution" && body.decided !== undefined) ?? false;
+}
+
 /** Whether the person is asked about an item at this moment. */
 function isAskedAbout(itemId: string, context: RowContext): boolean {
   const rows = context.view()?.rows ?? [];
@@ -180,7 +199,8 @@ function contents(row: Row, context: RowContext): (Node | string)[] {
   const { body } = row;
   switch (body.kind) {
     case "question":
-      return questionBody(body.question, body.settled);
+      // What was asked about has a row of its own, which says what was decided.
+      return body.settled !== undefined && body.question.kind === "approval" && hasCommandRow(body.question.approval.itemId, context) ? [] : questionBody(body.question, body.settled);
     case "error":
       return errorBody(row, body.error, context);
     case "note": {
@@ -345,7 +365,7 @@ function fileChange(row: Row, item: Extract<ThreadItem, { type: "fileChange" }>,
     ? el("div", { class: "buttons" },
         gates.hold(button("Accept all", () => { post({ type: "accept", proposalId: proposal.id, ...gates.whole() }); }, { class: "primary", icon: "check" }), proposal.files.flatMap((file) => file.hunks), hint),
         button("Reject all", () => { post({ type: "decide", proposalId: proposal.id, decision: "reject", hunkIds: null }); }, { icon: "close" }),
-        button("Reject with words…", () => { post({ type: "rejectWithWords", proposalId: proposal.id, hunkIds: null }); }))
+        button("Reject with comment…", () => { post({ type: "rejectWithWords", proposalId: proposal.id, hunkIds: null }); }))
     : undefined;
   // Of what went well the model is told in words of its own.
   const outcome = ["failed", "declined"].includes(item.status) || proposal?.status === "failed" ? (proposal?.outcome ?? item.outcome ?? undefined) : undefined;

@@ -15,7 +15,7 @@ impl Run<'_> {
     pub(super) fn item(&self, id: &ItemId, confined: Confined, status: ItemStatus) -> ThreadItem {
         ThreadItem::CommandExecution {
             id: id.clone(),
-            command: command::display(&self.argv),
+            command: command::display_short(&self.argv),
             cwd: self.cwd.clone(),
             actions: self.actions.clone(),
             source: CommandSource::Agent,

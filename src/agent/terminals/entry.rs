@@ -82,9 +82,7 @@ impl Entry {
             conversation: parts.turn.conversation.clone(),
             turn_id: parts.turn.id.clone(),
             item_id: parts.item_id,
-            // The shell around it is the same for all.
-            command: command::shell_text(&parts.argv)
-                .map_or_else(|| command::display(&parts.argv), |text| text.trim().to_owned()),
+            command: command::display_short(&parts.argv),
             argv: parts.argv,
             cwd: parts.cwd,
             confined: parts.confined,

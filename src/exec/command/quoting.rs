@@ -8,6 +8,31 @@ pub fn display(argv: &[String]) -> String {
     argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
+/// Shells of the system, by the names that models give them. One of another path could be anything.
+const SHELLS: &[&str] = &["bash", "dash", "sh", "zsh"];
+
+/// The command as it reads best in a list of what was done: of a plain shell only what it was given to run, as it was written, else as
+/// [`display`]. Not for questions, which show all of it.
+pub fn display_short(argv: &[String]) -> String {
+    match argv {
+        [shell, flag, script] if is_plain_shell(shell) && matches!(flag.as_str(), "-c" | "-lc") => {
+            match shown::hides(&script.replace(['\n', '\t'], " ")) || script.trim().is_empty() {
+                true => display(argv),
+                false => script.trim().to_owned(),
+            }
+        }
+        _ => display(argv),
+    }
+}
+
+fn is_plain_shell(program: &str) -> bool {
+    let name = ["/bin/", "/usr/bin/"]
+        .iter()
+        .find_map(|folder| program.strip_prefix(folder))
+        .unwrap_or(program);
+    SHELLS.contains(&name)
+}
+
 /// The argument list as every shell of the Bourne kind takes it, and others too: in single quotes only, line ends and all.
 /// For shells; [`display`] is for people.
 pub(in crate::exec) fn quoted_plainly(argv: &[String]) -> String {
@@ -78,5 +103,23 @@ mod tests {
             display(&["bash".into(), "-lc".into(), "ls -l | wc".into()]),
             "bash -lc 'ls -l | wc'"
         );
+    }
+
+    #[test]
+    fn of_a_plain_shell_only_what_it_was_given_is_shown() {
+        for (argv, expected) in [
+            (&["bash", "-lc", "ls -l | wc"][..], "ls -l | wc"),
+            (&["/usr/bin/zsh", "-c", " make\n\ttest\n"], "make\n\ttest"),
+            (&["./bash", "-lc", "ls"], "./bash -lc ls"),
+            (&["/tmp/bin/sh", "-c", "ls"], "/tmp/bin/sh -c ls"),
+            (&["bash", "-x", "ls"], "bash -x ls"),
+            (&["bash", "-c", "ls", "name"], "bash -c ls name"),
+            (&["bash", "-c", "a\u{1b}b"], r"bash -c $'a\x1bb'"),
+            (&["bash", "-c", " "], "bash -c ' '"),
+            (&["python3", "-c", "1"], "python3 -c 1"),
+        ] {
+            let argv: Vec<String> = argv.iter().map(ToString::to_string).collect();
+            assert_eq!(display_short(&argv), expected);
+        }
     }
 }

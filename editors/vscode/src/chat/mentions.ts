@@ -80,7 +80,7 @@ export interface SlashCommand {
 /** What the composer does itself, where no prompt of the person's has the name. */
 export const COMMANDS = [
   { name: "new", description: "Begin a new conversation" },
-  { name: "compact", description: "Sum up the conversation to make room" },
+  { name: "compact", description: "Compact the conversation to make room" },
   { name: "undo", description: "Undo the agent's last turn" },
   { name: "diff", description: "Show what the last turn changed" },
   { name: "review", description: "Have the uncommitted changes reviewed" },
@@ -88,12 +88,21 @@ export const COMMANDS = [
   { name: "rename", description: "Give this conversation a name" },
   { name: "rollback", description: "Restore to before your last message: conversation, files, or both" },
   { name: "stop", description: "Stop the running turn" },
+  { name: "clear", description: "Begin a new conversation; this one stays in the list" },
+  { name: "rewind", description: "Restore to before your last message, as /rollback does" },
+  { name: "init", description: "Have AGENTS.md written for this project" },
+  { name: "mcp", description: "Show the MCP servers and how they are" },
+  { name: "model", description: "Choose the model" },
+  { name: "help", description: "Show what can be written here" },
 ] as const satisfies readonly SlashCommand[];
 
-export type CommandName = (typeof COMMANDS)[number]["name"];
+export type CommandName = Exclude<(typeof COMMANDS)[number]["name"], OwnName>;
+
+/** What the page does by itself. */
+export type OwnName = "model" | "help";
 
 /** The composer's own command that a text calls, if it calls one and no prompt has its name. */
-export function ownCommand(text: string, prompts: readonly string[]): CommandName | undefined {
+export function ownCommand(text: string, prompts: readonly string[]): CommandName | OwnName | undefined {
   const name = /^\/([\w-]+)\s*$/.exec(text)?.[1];
   return name === undefined || prompts.includes(name) ? undefined : COMMANDS.find((one) => one.name === name)?.name;
 }

@@ -2,11 +2,12 @@
  * The extension's side of one chat page, wherever it stands: tells it of its thread, and does what it asks for.
  */
 import * as vscode from "vscode";
-import type { McpElicitationResponse, McpRequestId, ModelListResult, SettingsOverride, UserInput } from "../protocol";
+import type { FileMatch, McpElicitationResponse, McpRequestId, McpServer, ModelListResult, SettingsOverride, UserInput } from "../protocol";
 import { foldersOnDisk } from "../folders";
 import { openForServer } from "../questions";
 import type { ThreadEvent } from "../rpc";
 import { findSymbols } from "../symbols";
+import { APPROVALS } from "./approvals";
 import type { CodeActions } from "./code";
 import { goBack } from "./go_back";
 import { openFile, openLink } from "./links";
@@ -16,8 +17,10 @@ import type { Outputs } from "./outputs";
 import { NotRunning } from "./threads";
 import type { ThreadModel } from "./view";
 import type { Choices, FromPage, ToPage } from "./wire";
-import { textOf, threadName } from "./words";
+import { nameOf, textOf, threadName } from "./words";
 
+/** What `/init` asks for. */
+const INIT = "Look through this project and write AGENTS.md for it, or improve the one that is there: how to build, test and run it, how it is laid out, and the conventions that its code follows. Keep it under a page, and write only what you have seen to be so.";
 /** How long events are gathered before the page is told of them. */
 const GATHER_MS = 30;
 /** What the page may hand over of one picture. */
@@ -457,9 +460,12 @@ export class ChatPage implements vscode.Disposable {
   private async command(name: Extract<FromPage, { type: "command" }>["name"]): Promise<void> {
     const { threads } = this.services;
     const threadId = this.threadId;
-    if (name === "new") {
+    if (name === "new" || name === "clear") {
       this.fresh();
       return;
+    }
+    if (name === "init") {
+      return this.turn([{ type: "text", text: INIT }], false, {});
     }
     if (name === "review") {
       const target = threadId ?? (await this.begin()).view.id;
@@ -471,6 +477,8 @@ export class ChatPage implements vscode.Disposable {
       throw new Error("There is no conversation yet. Ask something first.");
     }
     switch (name) {
+      case "mcp":
+        return this.tellServers(threadId);
       case "compact":
         await threads.request("countersign/thread/compact", { threadId });
         return;
@@ -484,6 +492,7 @@ export class ChatPage implements vscode.Disposable {
         return;
       }
       case "rollback":
+      case "rewind":
         return this.goBack(threadId);
       case "stop":
         await threads.request("countersign/turn/interrupt", { threadId });
@@ -492,6 +501,13 @@ export class ChatPage implements vscode.Disposable {
       case "rename":
         return this.threadAction(name, threadId);
     }
+  }
+
+  /** Which MCP servers the conversation has, and how each is. */
+  private async tellServers(threadId: string): Promise<void> {
+    const { data } = await this.services.threads.request("countersign/mcp/list", { threadId });
+    const line = ({ name, status, tools, error }: McpServer): string => `${nameOf(name)}: ${status}, ${tools.length === 1 ? "1 tool" : `${tools.length} tools`}${error ? `. ${error}` : ""}`;
+    this.post({ type: "notice", severity: "info", text: data.length === 0 ? "No MCP servers are configured. docs/mcp.md says how to add one." : data.map(line).join("\n") });
   }
 
   /** The failed turn makes way, if it is the last one. Where its message cannot be dropped it is said twice, rather than not at all. */
@@ -556,17 +572,32 @@ export class ChatPage implements vscode.Disposable {
 
   private async search(token: number, query: string): Promise<void> {
     const [files, symbols] = await Promise.all([
-      query === "" ? Promise.resolve([]) : this.services.threads.request("countersign/file/search", { query, limit: 12, cancellationToken: "chat" }).then((result) => result.files, () => []),
+      query === "" ? Promise.resolve(openFiles(this.cwd())) : this.services.threads.request("countersign/file/search", { query, limit: 12, cancellationToken: "chat" }).then((result) => result.files, () => []),
       query.length < 2 ? Promise.resolve([]) : findSymbols(query, 6),
     ]);
     this.post({ type: "found", token, files, symbols });
   }
 }
 
+/** The files that are open in tabs, the one in view first: what one mentions most. */
+function openFiles(folder: string | undefined): FileMatch[] {
+  const groups = vscode.window.tabGroups;
+  const uris = [groups.activeTabGroup, ...groups.all.filter((group) => group !== groups.activeTabGroup)].flatMap((group) => {
+    const files = group.tabs.flatMap(({ input, isActive }) => (input instanceof vscode.TabInputText ? [{ uri: input.uri, isActive }] : []));
+    return [...files.filter((file) => file.isActive), ...files.filter((file) => !file.isActive)];
+  });
+  const matches = uris.flatMap(({ uri }): FileMatch[] => {
+    const path = vscode.workspace.asRelativePath(uri, false);
+    const fileName = path.split(/[/\\]/).at(-1) ?? path;
+    return uri.scheme === "file" && path !== uri.fsPath ? [{ root: folder ?? "", path, fileName, matchType: "file", score: 0, indices: [] }] : [];
+  });
+  return matches.filter((one, i) => matches.findIndex(({ path }) => path === one.path) === i).slice(0, 12);
+}
+
 function titleOf(model: ThreadModel | undefined): string {
   return threadName(model?.view ?? { preview: "" }, "New conversation", 40);
 }
 
-function overrides({ mode, model, effort }: Choices): SettingsOverride {
-  return { ...(mode === undefined ? {} : { mode }), ...(model === undefined ? {} : { model: model.id, modelProvider: model.provider }), ...(effort === undefined ? {} : { effort }) };
+function overrides({ mode, model, effort, approvals }: Choices): SettingsOverride {
+  return { ...(approvals === undefined ? {} : APPROVALS[approvals].sets), ...(mode === undefined ? {} : { mode }), ...(model === undefined ? {} : { model: model.id, modelProvider: model.provider }), ...(effort === undefined ? {} : { effort }) };
 }

@@ -13,9 +13,23 @@ interface Cell {
   style: string;
 }
 
-/** The last lines of an output, drawn. */
-export function screen(output: string, mostLines = 400): Span[] {
+/** Lines of a long output that are drawn: its first, and its last. */
+const FIRST = 100;
+const LAST = 300;
+
+/** What the server puts in the place of what it has cut out. */
+const CUT_OUT = /^\[… \d+ bytes(?:, (\d+) lines?)? cut out …\]$/;
+
+/** The first and the last lines of an output, drawn, and how many there are between. */
+export function screen(output: string, { first = FIRST, last = LAST } = {}): Span[] {
   const lines: Cell[][] = [[]];
+  let left = 0;
+  const leaveOut = (): void => {
+    for (const line of lines.splice(first, lines.length - first - last)) {
+      const cut = CUT_OUT.exec(line.map((cell) => cell.text).join(""));
+      left += cut === null ? 1 : Number(cut[1] ?? 0);
+    }
+  };
   let column = 0;
   let style = "";
   // Operating-system commands (titles, links), then control sequences, then all other escapes.
@@ -25,9 +39,7 @@ export function screen(output: string, mostLines = 400): Span[] {
     const line = lines.at(-1) ?? [];
     if (piece === "\n" || piece === "\r\n") {
       lines.push([]);
-      if (lines.length > mostLines * 2) {
-        lines.splice(0, lines.length - mostLines);
-      }
+      if (lines.length > first + 2 * last) leaveOut();
       column = 0;
     } else if (piece === "\r") {
       column = 0;
@@ -44,7 +56,10 @@ export function screen(output: string, mostLines = 400): Span[] {
       column = write(line, column, piece, style);
     }
   }
-  return spans(lines.slice(-mostLines));
+  if (lines.length > first + last) leaveOut();
+  if (left === 0) return spans(lines);
+  const said: Span = { text: `\n[… ${left === 1 ? "1 line is" : `${left} lines are`} not shown here …]\n`, classes: ["dim"] };
+  return [...spans(lines.slice(0, first)), said, ...spans(lines.slice(first))];
 }
 
 function write(line: Cell[], column: number, text: string, style: string): number {

@@ -38,7 +38,16 @@ export type Question =
 
 export type RowBody =
   /** `isCut`: the beginning of the output that came so far is not kept here. */
-  | { readonly kind: "item"; item: ThreadItem; output?: string; isCut?: boolean; progress?: string; live: boolean }
+  | {
+      readonly kind: "item";
+      item: ThreadItem;
+      output?: string;
+      isCut?: boolean;
+      progress?: string;
+      live: boolean;
+      /** What the person has decided on it. */
+      decided?: string;
+    }
   /** `settled`: how it ended, in words; absent while it waits. */
   | { readonly kind: "question"; readonly question: Question; settled?: string }
   | { readonly kind: "error"; readonly error: TurnError }
@@ -334,7 +343,7 @@ export class ThreadModel {
         return both(this.ask(event.params.approval.id, event.params.turnId, { kind: "approval", approval: event.params.approval }), this.changeRow(event.params.approval.itemId, () => undefined));
       case "countersign/approval/resolved": {
         const { decision } = event.params;
-        const words = { accept: "Allowed this once", acceptForSession: "Allowed for this session", acceptAlways: "Allowed always", decline: "Denied", cancel: "Denied, and the turn stopped" };
+        const words = { accept: "Allowed once", acceptForSession: "Allowed for session", acceptAlways: "Always allowed", decline: "Denied", cancel: "Denied, and the turn stopped" };
         return this.settle(event.params.approvalId, decision === null ? "Not needed any more" : words[decision]);
       }
       case "countersign/userInput/requested":
@@ -349,7 +358,7 @@ export class ThreadModel {
       }
       case "countersign/guardian/assessment": {
         const { id, status, rationale, turnId, action } = event.params;
-        const words = { inProgress: "The automatic reviewer looks at this.", approved: "The automatic reviewer allowed this.", denied: "The automatic reviewer denied this.", aborted: "The automatic review was broken off." };
+        const words = { inProgress: "The automatic reviewer looks at this.", approved: "The automatic reviewer allowed this.", denied: "The automatic reviewer denied this.", aborted: "The automatic review was interrupted." };
         return this.put(newRow(`guardian:${id}`, turnId, { kind: "note", severity: status === "denied" ? "warning" : "info", text: [words[status], rationale].filter(Boolean).join(" "), ...(status === "denied" ? { denied: action } : {}) }));
       }
       case "countersign/warning":
@@ -423,6 +432,9 @@ export class ThreadModel {
   private setItem(turnId: string | null | undefined, item: ThreadItem, live: boolean, at: number): Change {
     const before = this.row(item.id);
     const body: RowBody = { kind: "item", item, live };
+    if (before?.body.kind === "item" && before.body.decided !== undefined) {
+      body.decided = before.body.decided;
+    }
     if (before?.body.kind === "item" && before.body.output !== undefined) {
       body.output = before.body.output;
       if (before.body.isCut === true) body.isCut = true;
@@ -488,7 +500,10 @@ export class ThreadModel {
       row.body.settled = words;
       if (row.body.question.kind === "approval") about = row.body.question.approval.itemId;
     });
-    return about === undefined ? settled : both(settled, this.changeRow(about, () => undefined));
+    const decided = (row: Row): void => {
+      if (row.body.kind === "item") row.body.decided = words;
+    };
+    return about === undefined ? settled : both(settled, this.changeRow(about, decided));
   }
 
   private proposalMoved(moved: Extract<ThreadEvent, { method: "countersign/proposal/moved" }>["params"]): Change {

@@ -16,6 +16,7 @@ import type {
   Thread,
   UserInputResponse,
 } from "../protocol";
+import type { Approvals } from "./approvals";
 import type { Refusal } from "../proposals/state";
 import type { ThreadEvent } from "../rpc";
 import type { CommandName } from "./mentions";
@@ -45,6 +46,7 @@ export interface Choices {
   readonly mode?: Mode;
   readonly model?: { readonly id: string; readonly provider: string };
   readonly effort?: string;
+  readonly approvals?: Approvals;
 }
 
 /** What is to be done first where no server can run: started again, a folder trusted, another folder opened. */

@@ -87,7 +87,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
       const lens = (title: string, command: string): vscode.CodeLens => new vscode.CodeLens(range, { title, command, arguments: [target(hunkId)] });
       return hunk.status === "accepted"
         ? [lens("✓ Accepted: reset decision", "countersign.proposal.reset")]
-        : [lens("✓ Accept", "countersign.proposal.accept"), lens("✗ Reject", "countersign.proposal.reject"), lens("Reject with words…", "countersign.proposal.rejectWithWords")];
+        : [lens("✓ Accept", "countersign.proposal.accept"), lens("✗ Reject", "countersign.proposal.reject"), lens("Reject with comment…", "countersign.proposal.rejectWithWords")];
     });
   }
 

@@ -56,4 +56,23 @@ export async function play(editor) {
   const undid = (await undo.innerText()).replaceAll(/\s+/g, " ");
   check("the undo says what it did to each", /Undo done NOTES\.md, README\.md and 3 more Restored 2 files\. Removed 3 new files\./.test(undid) && /api\.py a removed/.test(undid) && /README\.md restored/.test(undid), undid);
   await editor.shot("undone");
+  // What asks first is chosen beside the mode, and holds from the next message on: here the change is made at once, and so is the command run.
+  await again.locator(".composer select[aria-label='Approvals']").selectOption({ label: "Accept edits" });
+  await editor.say(again, "lower the tax");
+  await until("the last answer", () => again.locator(".row-agentMessage", { hasText: "The tax is lower now." }).isVisible(), 60000);
+  check("an accepted edit is made unasked", onDisk("cart.py").includes("VAT = 7"), onDisk("cart.py"));
+  equal("nothing was asked", await again.locator(".row-question").filter({ hasText: /./ }).count(), 0);
+  const counted = again.locator(".row-commandExecution").last();
+  equal("the script is shown, without the shell around it", await counted.locator(".command-line").innerText(), "seq 30000");
+  await counted.locator("summary").click();
+  const output = await counted.locator(".terminal").textContent();
+  check("a long output begins with its first line, and how much is missing is said once", /^1\n2\n/.test(output) && /\n\[… 29601 lines are not shown here …\]\n/.test(output) && /\n30000\n$/.test(output) && !output.includes("cut out"), output.slice(0, 800));
+  await editor.shot("long-output");
+  await counted.locator("button", { hasText: "Open Full Output" }).click();
+  const tab = editor.page.locator(".tab", { hasText: "seq 30000.txt" });
+  check("all of it can be opened", await until("the tab", () => tab.isVisible(), 20000).catch(() => false));
+  const lines_ = editor.page.locator(".editor-instance .view-line");
+  check("from its first line on", await until("its lines", async () => (await lines_.first().innerText()).trim() === "1", 20000).catch(() => false), await lines_.first().innerText().catch(String));
+  await editor.page.keyboard.press("Control+End");
+  check("to its last", await until("its end", async () => (await lines_.allInnerTexts()).some((line) => line.trim() === "30000"), 20000).catch(() => false));
 }

@@ -60,6 +60,6 @@ export async function play(editor) {
   await chat.locator(".thread-open").first().click();
   check("what a code action began can be read in the chat", await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "Cents it is." }).isVisible(), 30000).catch(() => false), await chat.locator("body").innerText());
   await chat.locator(".rows-scroll").evaluate((box) => (box.scrollTop = 0));
-  check("with what was decided", await until("the question", () => chat.locator(".row-question .status", { hasText: "Denied" }).isVisible(), 10000).catch(() => false));
+  check("with what was decided", await until("the question", () => chat.locator(".row-commandExecution .status-declined", { hasText: "denied" }).first().isVisible(), 10000).catch(() => false));
   await editor.shot("chat");
 }

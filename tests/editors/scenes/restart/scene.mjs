@@ -54,7 +54,7 @@ export async function play(editor) {
 
   await kill();
   const told = await until("the status bar to say so", async () => { const item = await editor.item(); return /has stopped/.test(item ?? "") && item; }, 20000).catch(() => editor.item());
-  check("the status bar says that it ended and when it comes again", /started again in 2 s/.test(told ?? ""), told);
+  check("the status bar says that it ended and when it comes again", /Restarting in 2 s/.test(told ?? ""), told);
   await editor.shot("again");
   await editor.command("Countersign: Restart Server");
   await editor.running();

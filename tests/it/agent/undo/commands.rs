@@ -1,6 +1,7 @@
 //! What a command changes by itself is an item of its own, and is undone by itself, file by file.
 
 use super::{Setting, Stage, apply_patch, assert_same, bash, outcome, patch, say, setting, tree, update};
+use crate::agent::stage::eventually;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -215,5 +216,30 @@ async fn what_was_undone_can_be_dropped_from_the_conversation() {
     assert_eq!(stage.read(&thread).await["turns"], json!([]));
     for told in ["tokenUsage", "rolledBack"] {
         stage.client.ignore(&format!("countersign/thread/{told}"));
+    }
+}
+
+/// What a command had changed before it was stopped is listed as well, also where it had to be ended by force.
+#[tokio::test]
+async fn what_a_stopped_command_had_changed_is_listed() {
+    for stays in ["exec sleep 100", "trap '' TERM; while :; do sleep 1; done"] {
+        let command = format!("echo 1 > a.txt; echo 2 > new.txt; touch begun; {stays}");
+        let files = [("a.txt".to_owned(), "0\n".to_owned())].into();
+        let stage = Stage::with(
+            json!([[bash("c1", &command)], [say("done")]]),
+            Setting { files, ..setting() },
+        )
+        .await;
+        let thread = stage.thread().await;
+        let turn = stage.start_turn(&thread, "Change").await;
+        eventually("the command has begun", || stage.dir.join("begun").exists()).await;
+        assert_eq!(stage.interrupt(&thread).await, json!({"interrupted": true}));
+        let story = stage.finish(&turn).await;
+        assert_eq!(story.status(), "interrupted");
+        assert_eq!(
+            listed(&stage, &story.item("commandChanges")),
+            ["update a.txt +1 -1", "add begun +0 -0", "add new.txt +1 -0"],
+            "{stays}"
+        );
     }
 }
