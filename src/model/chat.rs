@@ -3,6 +3,7 @@
 mod body;
 mod decoder;
 mod kept;
+mod shape;
 mod thoughts;
 
 pub(super) use body::body;

@@ -45,10 +45,11 @@ pub(in crate::model) fn body(request: &ModelRequest) -> Result<Vec<u8>, serde_js
         if !request.tools.is_empty() {
             body.insert("tools".into(), request.tools.iter().map(tool).collect());
             let alone = !request.parallel_tool_calls;
-            body.insert(
-                "tool_choice".into(),
-                json!({"type": "auto", "disable_parallel_tool_use": alone}),
-            );
+            let choice = match request.may_call() {
+                true => json!({"type": "auto", "disable_parallel_tool_use": alone}),
+                false => json!({"type": "none"}),
+            };
+            body.insert("tool_choice".into(), choice);
         }
         thinking(request, most, body);
         if let Some(schema) = &request.output_schema {

@@ -5,15 +5,20 @@
 //! images in outputs, which a `tool` message cannot hold, follow as a message of the person's side.
 
 use super::kept::{INSISTED_ON, Kept, Origin, insists};
+use super::shape::Shape;
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem, ToolOutputPayload, ToolSpec};
 use crate::model::{ModelRequest, catalogue, wire};
 use serde_json::{Map, Value, json};
 
 /// The body of one request. `openai`: the provider is OpenAI itself, which knows names that others refuse.
+///
+/// # Errors
+/// It cannot be written as JSON.
 pub(in crate::model) fn body(request: &ModelRequest, to: &Origin, openai: bool) -> Result<Vec<u8>, serde_json::Error> {
+    let shape = Shape::of(&request.model, to.is_here(), openai);
     let mut body = json!({
         "model": request.model,
-        "messages": messages(request, to, openai),
+        "messages": shape.shaped(messages(request, to, openai)),
         "stream": true,
         "stream_options": {"include_usage": true},
     });
@@ -26,7 +31,10 @@ pub(in crate::model) fn body(request: &ModelRequest, to: &Origin, openai: bool) 
 fn optional_parts(request: &ModelRequest, openai: bool, body: &mut Map<String, Value>) {
     if !request.tools.is_empty() {
         body.insert("tools".into(), request.tools.iter().filter_map(tool).collect());
-        body.insert("tool_choice".into(), json!("auto"));
+        body.insert(
+            "tool_choice".into(),
+            json!(if request.may_call() { "auto" } else { "none" }),
+        );
         body.insert("parallel_tool_calls".into(), json!(request.parallel_tool_calls));
     }
     if let Some(effort) = &request.effort

@@ -4,6 +4,7 @@
 //!
 //! Items have no place of their own for it. It lies where thoughts of other APIs have their seal.
 
+use crate::model::client::is_loopback;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -33,6 +34,13 @@ pub(super) struct Kept {
 pub(in crate::model) struct Origin {
     pub(in crate::model) server: String,
     pub(in crate::model) model: String,
+}
+
+impl Origin {
+    /// Whether the server is on this machine.
+    pub(super) fn is_here(&self) -> bool {
+        is_loopback(&format!("http://{}", self.server))
+    }
 }
 
 impl Kept {

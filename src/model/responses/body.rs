@@ -2,11 +2,12 @@
 //! ids, which would name things it has not kept.
 
 use crate::model::item::{ContentPart, LocalShellAction, ReasoningPart, ResponseItem, ToolOutputPayload, ToolSpec};
-use crate::model::{ModelRequest, anthropic, catalogue, chat};
+use crate::model::{ModelRequest, anthropic, catalogue, chat, wire};
 use crate::protocol::settings::ReasoningSummary;
 use crate::protocol::turn::Metadata;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -62,7 +63,7 @@ enum Input<'a> {
     FunctionCall {
         call_id: &'a str,
         name: &'a str,
-        arguments: &'a str,
+        arguments: Cow<'a, str>,
     },
     FunctionCallOutput {
         call_id: &'a str,
@@ -119,7 +120,7 @@ pub(in crate::model) fn body(request: &ModelRequest, openai: bool) -> Result<Vec
         instructions: &request.instructions,
         input: request.input.iter().filter_map(|item| input(item, openai)).collect(),
         tools: &request.tools,
-        tool_choice: has_tools.then_some("auto"),
+        tool_choice: has_tools.then_some(if request.may_call() { "auto" } else { "none" }),
         parallel_tool_calls: has_tools.then_some(request.parallel_tool_calls),
         reasoning: reasons.then_some(Reasoning {
             effort: request.effort.as_deref(),
@@ -173,9 +174,10 @@ fn input(item: &ResponseItem, openai: bool) -> Option<Input<'_>> {
             encrypted_content,
             ..
         } => {
-            // What another API has sealed means nothing here.
+            // What another API has sealed means nothing here, and some servers send an empty seal for none.
             let encrypted_content = encrypted_content
                 .as_deref()
+                .filter(|sealed| !sealed.trim().is_empty())
                 .filter(|sealed| !anthropic::is_own_seal(sealed) && !chat::is_own_seal(sealed));
             let known = |parts: &'_ &ReasoningPart| !matches!(parts, ReasoningPart::Other);
             let content: Vec<_> = content.iter().flatten().filter(known).collect();
@@ -197,7 +199,8 @@ fn input(item: &ResponseItem, openai: bool) -> Option<Input<'_>> {
         } => Input::FunctionCall {
             call_id,
             name,
-            arguments: if arguments.trim().is_empty() { "{}" } else { arguments },
+            // Servers that read them to fill a template refuse what is no JSON, for good.
+            arguments: wire::valid_arguments(arguments),
         },
         ResponseItem::FunctionCallOutput { call_id, output } => Input::FunctionCallOutput {
             call_id,
@@ -253,6 +256,7 @@ fn parts(content: &[ContentPart], assistant: bool) -> Vec<Part<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Task;
     use std::sync::Arc;
 
     pub(in crate::model) fn request(model: &str, input: Vec<ResponseItem>) -> ModelRequest {
@@ -314,6 +318,8 @@ mod tests {
             (&sent["tool_choice"], &sent["parallel_tool_calls"]),
             (&json!("auto"), &json!(true))
         );
+        request.task = Task::Compaction;
+        assert_eq!(self::sent(&request)["tool_choice"], "none", "a summary is no call");
         assert_eq!(sent["max_output_tokens"], 10);
         assert_eq!(sent["text"]["format"]["schema"], json!({"type": "object"}));
         assert_eq!(sent["text"]["format"]["type"], "json_schema");
@@ -379,6 +385,13 @@ mod tests {
                 arguments: String::new(),
                 call_id: "c".into(),
             },
+            reasoning(Some("")),
+            ResponseItem::FunctionCall {
+                id: id.clone(),
+                name: "f".into(),
+                arguments: "{\"a\": ".into(),
+                call_id: "d".into(),
+            },
             ResponseItem::FunctionCallOutput {
                 call_id: "c".into(),
                 output: ToolOutputPayload::Parts(vec![
@@ -412,6 +425,7 @@ mod tests {
             {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a"}]},
             {"type": "reasoning", "summary": [{"type": "summary_text", "text": "s"}], "encrypted_content": "enc"},
             {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+            {"type": "function_call", "call_id": "d", "name": "f", "arguments": "{\"invalid_arguments\":\"{\\\"a\\\": \"}"},
             {"type": "function_call_output", "call_id": "c", "output": [
                 {"type": "input_text", "text": "t"}, {"type": "input_image", "image_url": "data:,"}]},
             {"type": "local_shell_call", "call_id": "id_1", "status": "completed",
