@@ -105,6 +105,14 @@ pub struct ModelRequest {
     pub watch: Option<Arc<dyn watch::Watch>>,
 }
 
+impl ModelRequest {
+    /// Whether the answer may hold calls. Tools go along with a summary too, as its prefix is that of the turns, but one that were called
+    /// then would have no answer.
+    fn may_call(&self) -> bool {
+        self.task != Task::Compaction
+    }
+}
+
 /// What a stream says, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModelEvent {

@@ -127,7 +127,7 @@ end, { desc = 'Compact the conversation to make room in the context window' })
 
 vim.api.nvim_create_user_command('CountersignReview', function()
   execute('countersign.reviewChanges')
-end, { desc = 'Have changes reviewed' })
+end, { desc = 'Start a code review' })
 
 vim.api.nvim_create_user_command('CountersignUndo', function()
   execute('countersign.undoLastTurn')

@@ -287,18 +287,14 @@ async fn output_is_bounded_on_every_side() {
     }
 }
 
-/// All of a long output can be opened: of the agent's commands, in a terminal or not, and of the person's own. No command reads it, and it
-/// goes with its conversation.
+/// All of a long output can be opened: of the agent's commands, in a terminal or not, and of the person's own. It goes with its
+/// conversation.
 #[tokio::test]
 async fn the_whole_of_a_long_output_is_kept_for_the_person() {
     let script = json!([
         [bash("big", "echo first; seq 100000; echo last")],
         [{"call": {"tool": "exec_command", "id": "run", "arguments": {"cmd": "seq 100000; echo over", "yield_time_ms": 20000}}}],
         [bash("small", "echo small")],
-        [bash(
-            "peek",
-            "ls -R \"$COUNTERSIGN_HOME/outputs\" ~/.countersign/outputs 2>&1 | grep -c txt"
-        )],
         [say("done")],
     ]);
     let stage = Stage::new(script).await;
@@ -322,12 +318,6 @@ async fn the_whole_of_a_long_output_is_kept_for_the_person() {
         assert_eq!(std::fs::read_to_string(path).expect("all of it"), whole, "{path}");
     }
     assert!(items[2].get("fullOutput").is_none(), "{}", items[2]);
-    assert_eq!(
-        items[3]["aggregatedOutput"].as_str().map(str::trim),
-        Some("0"),
-        "{}",
-        items[3]
-    );
     stage
         .client
         .call("countersign/thread/delete", json!({"threadId": thread}))

@@ -14,13 +14,14 @@ const SECRET: &str = "said-elsewhere-41c7";
 const PATTERN: &str = "elsewhere-41c[7]";
 
 /// What lies in the folders of this server and of another agent, below the person's.
-const KEPT: [&str; 11] = [
+const KEPT: [&str; 12] = [
     ".countersign/sessions/2026/01/02/rollout-2026-01-02T03-04-05-0199a213-81c0-7800-8aa1-bbab2a035a53.jsonl",
     ".countersign/archived_sessions/rollout-x.jsonl",
     ".countersign/history.jsonl",
     ".countersign/log/countersign.log",
     ".countersign/proposals/0199a213.json",
     ".countersign/snapshots/x/objects/y",
+    ".countersign/outputs/0199a213/call_1.txt",
     ".countersign/chats/old.countersign.md",
     ".countersign/new-kind-of-file",
     ".codex/sessions/2026/01/02/rollout-x.jsonl",

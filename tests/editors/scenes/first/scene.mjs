@@ -30,8 +30,15 @@ export async function play(editor) {
   await chat.locator(".row-error button", { hasText: "Try again" }).click();
   const accept = chat.locator(".proposal.waits button", { hasText: "Accept all" });
   await until("the proposal", () => accept.isVisible(), 60000);
-  equal("the message is sent again, and stands there once", await chat.locator(".row-userMessage").count(), 1);
+  // Rows that are out of view are not drawn.
+  const scrollTo = (where) => chat.locator(".rows-scroll").evaluate((box, top) => { box.scrollTop = top ? 0 : box.scrollHeight; }, where === "top");
+  await scrollTo("top");
+  const messages = chat.locator(".row-userMessage");
+  await until("the message", async () => (await messages.count()) > 0, 10000);
+  equal("the message is sent again, and stands there once", await messages.count(), 1);
   equal("and nothing of the failure", await chat.locator(".row-error").count(), 0);
+  await scrollTo("end");
+  await until("the proposal again", () => accept.isVisible(), 10000);
   await accept.click();
   await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "Priced." }).isVisible(), 60000);
   check("the price is in the file", onDisk("prices.py").includes('"apple": 50'), onDisk("prices.py"));

@@ -9,13 +9,13 @@ return {
   logout = { desc = 'Sign out, or stop a login that is under way', run = function()
     require('countersign.account').logout()
   end },
-  account = { desc = 'Who is signed in, and what is left of the allowance', composer = true, run = function()
+  account = { desc = 'Who is signed in, and the usage', composer = true, run = function()
     require('countersign.account').show()
   end },
   feedback = { desc = 'Save or send a report, which is shown first', composer = true, run = function(call)
     require('countersign.feedback').begin(call.words)
   end },
-  sandbox = { desc = 'Which walls stand around commands on this machine', run = function()
+  sandbox = { desc = 'Show how commands are sandboxed on this machine', run = function()
     client.with(function(server)
       client.request(server, 'sandbox/status', {}, function(status)
         local lines = {}

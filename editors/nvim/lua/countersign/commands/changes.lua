@@ -137,7 +137,7 @@ return {
       require('countersign.review').decide('reject', which, words)
     end
   end },
-  reset = { desc = 'Take a decision on a change back', complete = { 'hunk', 'file', 'all' }, run = function(call)
+  reset = { desc = 'Reset the decision on a change', complete = { 'hunk', 'file', 'all' }, run = function(call)
     require('countersign.review').decide('reset', (scope(call)))
   end },
   edit = { desc = 'Edit what the change under the cursor puts in', run = function()
@@ -150,7 +150,7 @@ return {
       end)
     end)
   end },
-  review = { desc = 'Have changes reviewed', composer = true, complete = { 'uncommitted', 'branch', 'commit', 'custom' }, run = review },
+  review = { desc = 'Start a code review', composer = true, complete = { 'uncommitted', 'branch', 'commit', 'custom' }, run = review },
   findings = { desc = 'List what reviews found (quickfix)', run = findings },
   ['clear-findings'] = { desc = 'Clear all findings of reviews', run = function()
     with_thread(function(thread)
@@ -166,7 +166,7 @@ return {
       end)
     end)
   end },
-  undo = { desc = 'Take the last turn’s changes to files back', composer = true, run = function()
+  undo = { desc = 'Undo the last turn’s changes to files', composer = true, run = function()
     with_thread(function(thread)
       client.request(thread.client, 'turn/undo', { threadId = thread.id })
     end)

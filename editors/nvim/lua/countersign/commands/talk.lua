@@ -22,7 +22,7 @@ return {
   close = { desc = "Close the chat's windows", run = function()
     require('countersign.chat.window').close()
   end },
-  new = { desc = 'Begin a conversation; with ! in a window of its own', composer = true, run = function(call)
+  new = { desc = 'New chat; with ! in a window of its own', composer = true, run = function(call)
     require('countersign.chat.window').new(call.bang and 'split' or nil)
   end },
   ask = { desc = 'Ask about the line or the range', range = true, run = function(call)
@@ -70,12 +70,12 @@ return {
       require('countersign.recover').retry(thread, call.words)
     end)
   end },
-  recover = { desc = 'Choose what may help after a turn that failed', composer = true, run = function()
+  recover = { desc = 'Choose how to recover from a failed turn', composer = true, run = function()
     with_thread(function(thread)
       require('countersign.recover').pick(thread)
     end)
   end },
-  answer = { desc = 'Open the question that waits', run = function()
+  answer = { desc = 'Open the pending question', run = function()
     require('countersign.ask').open()
   end },
   image = { desc = 'Send a picture along', composer = true, complete = 'file', run = function(call)
@@ -115,7 +115,7 @@ return {
     end
     require('countersign.exec').run(call.words)
   end },
-  terminals = { desc = 'Look at commands of the agent that run on; ! ends one', run = function(call)
+  terminals = { desc = 'Show commands of the agent that still run; ! ends one', run = function(call)
     require('countersign.terminals').pick(call.bang and 'kill' or 'open')
   end },
   overrule = { desc = 'Allow once what the automatic reviewer denied', complete = function()
@@ -134,7 +134,7 @@ return {
       end)
     end)
   end },
-  restart = { desc = 'Start the server again', run = function()
+  restart = { desc = 'Restart the server', run = function()
     require('countersign.server').restart()
   end },
   log = { desc = "Open the server's log", run = function()
@@ -147,7 +147,7 @@ return {
     vim.bo.readonly, vim.bo.modifiable = true, false
     vim.cmd('normal! G')
   end },
-  messages = { desc = 'All that was told, whole', run = function()
+  messages = { desc = 'All messages, whole', run = function()
     local lines = {}
     for _, message in ipairs(client.told()) do
       vim.list_extend(lines, vim.split(message, '\n', { plain = true }))
@@ -159,7 +159,7 @@ return {
     vim.wo.wrap = true
     vim.cmd('normal! G')
   end },
-  health = { desc = 'Look whether all is well', run = function()
+  health = { desc = 'Check the setup', run = function()
     vim.cmd('checkhealth countersign')
   end },
 }

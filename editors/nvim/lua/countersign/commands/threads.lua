@@ -21,7 +21,7 @@ return {
       require('countersign.pick').open(thread.id)
     end)
   end },
-  search = { desc = 'Look for words in what was said', run = function(call)
+  search = { desc = 'Search all conversations', run = function(call)
     if call.words ~= '' then
       return require('countersign.pick').search(call.words)
     end
@@ -71,14 +71,14 @@ return {
       end
     end)
   end },
-  archive = { desc = 'Put the conversation away', run = function()
+  archive = { desc = 'Archive the conversation', run = function()
     with_thread(function(thread)
       client.request(thread.client, 'thread/archive', { threadId = thread.id }, function()
         client.tell('the conversation is archived; :Countersign unarchive brings it back.')
       end)
     end)
   end },
-  unarchive = { desc = 'Bring an archived conversation back', run = function()
+  unarchive = { desc = 'Unarchive a conversation', run = function()
     require('countersign.pick').thread({ prompt = 'Unarchive', archived = true, everywhere = true }, function(thread, server)
       client.request(server, 'thread/unarchive', { threadId = thread.id }, function()
         require('countersign.pick').open(thread.id)
@@ -111,7 +111,7 @@ return {
   model = { desc = 'Choose the model', composer = true, run = function(call)
     require('countersign.pick').model(call.words)
   end },
-  mode = { desc = 'Choose how far the agent may go', composer = true, complete = { 'agent', 'plan', 'ask' }, run = function(call)
+  mode = { desc = 'Choose the mode', composer = true, complete = { 'agent', 'plan', 'ask' }, run = function(call)
     require('countersign.pick').mode(call.words)
   end },
   permissions = { desc = 'Choose what may be done without a question', composer = true, run = function(call)
