@@ -55,9 +55,11 @@ impl Presenter {
         let surface = &self.shared.surface;
         surface.wanted().clear();
         if !surface.runs.swap(true, Ordering::AcqRel) {
+            // Subscribed before the first look, whose changes would be missed otherwise.
+            let lenses = surface.lenses.subscribe();
             tokio::spawn(follow(self.clone()));
             if self.shared.client.can.code_lens_refresh {
-                tokio::spawn(refresh_lenses(self.clone(), surface.lenses.subscribe()));
+                tokio::spawn(refresh_lenses(self.clone(), lenses));
             }
         }
         surface.wake.send_replace(());
