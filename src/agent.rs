@@ -59,6 +59,7 @@ pub mod witness;
 
 use crate::config::{self, ConfigError, Loaded, Sources};
 use crate::exec::ExecError;
+use crate::exec::rules::Rules;
 use crate::ids::{ItemId, ThreadId};
 use crate::protocol::error as kinds;
 use crate::protocol::event::{EventKind, ThreadStarted};
@@ -163,6 +164,8 @@ pub enum AgentError {
     BadMetadata(String),
     #[error("This conversation has no turn {0}.")]
     UnknownTurn(crate::ids::TurnId),
+    #[error("Turn {expected} is not the last one of this conversation any more, so no turn was dropped.")]
+    NotLast { expected: crate::ids::TurnId },
     #[error("No turn was dropped: {reason}. Files stay as they are in any case.")]
     Rollback { reason: String },
     #[error("Turn {0} still runs, so no copy can end with it. Wait for its end, stop it, or fork before it.")]
@@ -232,7 +235,7 @@ impl AgentError {
             Self::CommandRuns(_) => kinds::COMMAND_RUNNING,
             Self::Exec(_) => kinds::EXEC_FAILED,
             Self::NoTurn { .. } => kinds::NO_ACTIVE_TURN,
-            Self::OtherTurn { .. } => kinds::TURN_MISMATCH,
+            Self::OtherTurn { .. } | Self::NotLast { .. } => kinds::TURN_MISMATCH,
             Self::TurnRunning => kinds::TURN_RUNNING,
             Self::QueueFull(_) | Self::InputFull(_) | Self::MailFull(_) => kinds::QUEUE_FULL,
             Self::UnknownQueued(_) => kinds::QUEUED_NOT_FOUND,
@@ -308,6 +311,19 @@ struct Shared {
     index: store::Index,
     /// Taken alone by whoever brings a stored thread back, so that what was asked after it finds the thread.
     resuming: tokio::sync::RwLock<()>,
+}
+
+/// What a thread begins with.
+struct Launch {
+    conversation: Arc<Conversation>,
+    loaded: Loaded,
+    /// Read beforehand: others wait for the list of threads, also those that must not wait for a disk.
+    rules: Arc<Rules>,
+    settings: ThreadSettings,
+    base_instructions: Option<String>,
+    thread: Thread,
+    /// Folders that it worked in before.
+    left: Vec<PathBuf>,
 }
 
 /// A thread that was started or resumed.
@@ -489,9 +505,10 @@ impl Agent {
             let settings = settings::initial(&loaded.config, cwd, &change)?;
             let mut read = context::read_instructions(desk, &desk.workspace, &loaded.config, &settings);
             read.1.extend(scratch::closed(desk, &loaded.config, &settings));
-            Ok::<_, AgentError>((loaded, settings, read))
+            let rules = desk.rules(&loaded.config);
+            Ok::<_, AgentError>((loaded, rules, settings, read))
         });
-        let (loaded, settings, (instructions, warnings, known)) = read.await?;
+        let (loaded, rules, settings, (instructions, warnings, known)) = read.await?;
         let base = params
             .base_instructions
             .clone()
@@ -544,7 +561,15 @@ impl Agent {
             conversation.remember([prompt::project_instructions(&settings.cwd, &instructions.text)]);
         }
         conversation.data().instructions = known;
-        let handle = self.launch(conversation, loaded, settings, base, thread, Vec::new());
+        let handle = self.launch(Launch {
+            conversation,
+            loaded,
+            rules,
+            settings,
+            base_instructions: base,
+            thread,
+            left: Vec::new(),
+        });
         for warning in warnings {
             handle.conversation().warn(None, warning);
         }
@@ -583,15 +608,16 @@ impl Agent {
 
     /// Starts the thread's task and publishes its first events: started, configured, then what went wrong on the way. If
     /// the thread has come to life meanwhile, there is only that one.
-    fn launch(
-        &self,
-        conversation: Arc<Conversation>,
-        loaded: Loaded,
-        settings: ThreadSettings,
-        base_instructions: Option<String>,
-        thread: Thread,
-        left: Vec<PathBuf>,
-    ) -> ThreadHandle {
+    fn launch(&self, launch: Launch) -> ThreadHandle {
+        let Launch {
+            conversation,
+            loaded,
+            rules,
+            settings,
+            base_instructions,
+            thread,
+            left,
+        } = launch;
         let mut threads = self.threads();
         let place = match threads.entry(thread.id.clone()) {
             Entry::Occupied(live) => return live.get().clone(),
@@ -607,7 +633,6 @@ impl Agent {
         for warning in conversation.new_reports(Subject::Configuration, &loaded.warnings) {
             conversation.warn(None, in_words(&warning));
         }
-        let rules = self.desk().rules(&loaded.config);
         for warning in conversation.new_reports(Subject::Rules, rules.reports()) {
             conversation.warn(None, in_words(&warning));
         }

@@ -361,10 +361,10 @@ pub enum ConfigError {
     #[error(transparent)]
     Open(#[from] OpenToOthers),
     /// The person's file is there but cannot be read.
-    #[error("{} cannot be read: {cause}. Mend its permissions or remove it.", path.display())]
+    #[error("{} cannot be read: {cause}. Fix its permissions or remove it.", path.display())]
     Unreadable { path: PathBuf, cause: String },
     /// The person's file is no TOML.
-    #[error("{} is not valid TOML: line {line}, column {column}: {message}. Mend it there.", path.display())]
+    #[error("{} is not valid TOML: line {line}, column {column}: {message}. Fix it there.", path.display())]
     Syntax {
         path: PathBuf,
         line: u32,

@@ -76,7 +76,7 @@ pub enum StoreError {
     BadId { id: String },
     #[error("There is no stored thread with the id {id}. thread/list shows those that are there.")]
     NotFound { id: String },
-    #[error("Thread {id} is archived. Unarchive it first (thread/unarchive), then go on with it.")]
+    #[error("Thread {id} is archived. Unarchive it first (thread/unarchive), then continue it.")]
     Archived { id: String },
     #[error("There is no archived thread with the id {id}. thread/list with archived shows those that are there.")]
     NotArchived { id: String },

@@ -34,13 +34,13 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// Why it cannot be kept, read or forgotten. Its words hold nothing of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    #[error("{path} cannot be read: {reason}. Mend its permissions, or sign in again.", path = .path.display())]
+    #[error("{path} cannot be read: {reason}. Fix its permissions, or sign in again.", path = .path.display())]
     Read { path: PathBuf, reason: String },
     #[error("{path} is not understood: {reason}. Remove it and sign in again.", path = .path.display())]
     Broken { path: PathBuf, reason: String },
     #[error("The key in auth.json holds what no key does. Sign in again.")]
     BadKey,
-    #[error("{path} cannot be written: {reason}. Mend the permissions of its folder, or make room there.", path = .path.display())]
+    #[error("{path} cannot be written: {reason}. Fix the permissions of its folder, or make room there.", path = .path.display())]
     Write { path: PathBuf, reason: String },
     #[error("{path} cannot be removed: {reason}. Remove it by hand.", path = .path.display())]
     Remove { path: PathBuf, reason: String },

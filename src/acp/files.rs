@@ -121,7 +121,7 @@ impl Files {
             return;
         }
         match self.read(&path, session).await {
-            Ok(text) => self.seen(session, &path, &text).await,
+            Ok((text, _)) => self.seen(session, &path, &text).await,
             // Most often a file that is not there.
             Err(reason) => {
                 tracing::debug!(path = %path.display(), reason, "the client reads no buffer; the disk counts")
@@ -129,8 +129,8 @@ impl Files {
         }
     }
 
-    /// What the client says now that a file holds.
-    async fn read(&self, path: &Path, session: &ThreadId) -> Result<String, String> {
+    /// What the client says now that a file holds, and the way on which it was read.
+    async fn read(&self, path: &Path, session: &ThreadId) -> Result<(String, Way), String> {
         for _ in 1..READS {
             if let Some(answer) = self.read_once(path, session).await? {
                 return Ok(answer);
@@ -141,7 +141,7 @@ impl Files {
     }
 
     /// The same; nothing where something on the way was changed meanwhile, so that it may be another file's text.
-    async fn read_once(&self, path: &Path, session: &ThreadId) -> Result<Option<String>, String> {
+    async fn read_once(&self, path: &Path, session: &ThreadId) -> Result<Option<(String, Way)>, String> {
         let before = self.steady(path).await?;
         let asked = self
             .0
@@ -156,7 +156,7 @@ impl Files {
             Err(_) => return Err("it did not read the buffer in time".to_owned()),
         };
         match Way::now(path).await {
-            Some(after) if after == before => Ok(Some(text)),
+            Some(after) if after == before => Ok(Some((text, before))),
             _ => Ok(None),
         }
     }
@@ -193,26 +193,32 @@ impl Files {
         }
     }
 
-    /// Changes a buffer from one text to another. A client takes whole texts only, so the buffer is read again just before:
-    /// what was typed since stays, or nothing is written.
+    /// Changes a buffer from one text to another. A client takes whole texts only, so the buffer is read right before it is written, on
+    /// the same way: what was typed since stays, or nothing is written.
     async fn change(&self, session: &ThreadId, path: &Path, from: &str, to: &str) -> Result<(), String> {
-        let now = self.read(path, session).await;
-        let now =
-            now.map_err(|reason| format!("it could not be read again just before it was to be written: {reason}"))?;
-        let Some(fitted) = fitted(from, to, &now) else {
-            // So that the change is fitted to what is there now.
-            self.seen(session, path, &now).await;
-            return Err("it was typed in at the same place in the meantime".to_owned());
-        };
-        match fitted == now {
-            true => self.seen(session, path, &now).await,
-            false => self.write(session, path.to_owned(), fitted).await?,
+        for _ in 0..READS {
+            let read = self.read(path, session).await;
+            let (now, way) = read
+                .map_err(|reason| format!("it could not be read again just before it was to be written: {reason}"))?;
+            let Some(fitted) = fitted(from, to, &now) else {
+                // So that the change is fitted to what is there now.
+                self.seen(session, path, &now).await;
+                return Err("it was typed in at the same place in the meantime".to_owned());
+            };
+            if fitted == now {
+                self.seen(session, path, &now).await;
+                return Ok(());
+            }
+            // Nothing is waited for here: each moment more is one in which something can be typed.
+            if Way::now(path).await.as_ref() == Some(&way) {
+                return self.write(session, path.to_owned(), fitted, &way).await;
+            }
         }
-        Ok(())
+        Err("the file, or a folder on the way to it, was changed each time before it could be written".to_owned())
     }
 
-    async fn write(&self, session: &ThreadId, path: PathBuf, text: String) -> Result<(), String> {
-        let before = self.steady(&path).await?;
+    /// Has a buffer written whose text was read on this way.
+    async fn write(&self, session: &ThreadId, path: PathBuf, text: String, before: &Way) -> Result<(), String> {
         let params = json!({"sessionId": session, "path": path, "content": text});
         let written = self.0.peer.request("fs/write_text_file", params);
         match tokio::time::timeout(WRITE_LIMIT, written).await {
@@ -221,7 +227,7 @@ impl Files {
             Err(_) => return Err("it did not answer in time".to_owned()),
         }
         let after = Way::now(&path).await;
-        if !after.is_some_and(|after| after.has_folders_of(&before)) {
+        if !after.is_some_and(|after| after.has_folders_of(before)) {
             tracing::error!(path = %path.display(), "a folder on the way to a file was exchanged while the client wrote it");
             return Err(
                 "a folder on the way to it was exchanged while the client wrote it, so that another file may have been written: look at it"

@@ -251,7 +251,7 @@ impl<'a> Run<'a> {
             timeout: Some(self.timeout),
             input: exec::Input::Nothing,
             wrote: wrote.clone(),
-            full: outputs::of(&turn.desk.home, &turn.conversation.id, id, show::SHOWN_OUTPUT),
+            full: outputs::of(turn, id, show::SHOWN_OUTPUT),
         };
         let can_change = confined != Confined::Outside && writes != Confined::ReadOnly;
         let _running = can_change.then(|| turn.desk.beside.enter(&self.argv));

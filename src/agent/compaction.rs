@@ -105,7 +105,7 @@ fn is_too_long(error: &ModelError) -> bool {
 fn no_room(tokens: u32, limit: u32) -> TurnError {
     TurnError {
         message: format!(
-            "The conversation takes {tokens} tokens and its limit is {limit}, although it was summed up a moment ago, so the turn \
+            "The conversation takes {tokens} tokens and its limit is {limit}, although it was compacted a moment ago, so the turn \
              was ended. Start a new thread, or send shorter input; the limit is model_auto_compact_token_limit in config.toml, or \
              nine tenths of the model's context window."
         ),
@@ -359,7 +359,7 @@ fn still_open(turn: &Turn) -> String {
             let _ = writeln!(text, "- ({status}) {}", step.step);
         }
     }
-    let waiting = turn.desk.proposals.list(Some(&turn.conversation.id), false);
+    let waiting = turn.desk.proposals.waiting(&turn.conversation.id);
     if !waiting.is_empty() {
         text.push_str("Patches of yours that wait for the person's decision; do not send them again:\n");
         for proposal in waiting {

@@ -1,6 +1,7 @@
 //! Where all of a long output of a command is kept for the person: a file for each, in a folder of the conversation below the home folder,
 //! which no command and no tool may read.
 
+use super::turn::Turn;
 use crate::exec::FullOutput;
 use crate::ids::{ItemId, ThreadId};
 use std::fs;
@@ -22,8 +23,16 @@ const MOST_NAME: usize = 80;
 static PRUNED: Mutex<Option<Instant>> = Mutex::new(None);
 const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// Where the output of this command goes once it is longer than `shown` bytes.
-pub(super) fn of(home: &Path, thread: &ThreadId, item: &ItemId, shown: usize) -> FullOutput {
+/// Where the output of a command of this conversation goes once it is longer than `shown` bytes; nowhere for one that leaves nothing on
+/// disk.
+pub(super) fn of(turn: &Turn, item: &ItemId, shown: usize) -> FullOutput {
+    match turn.conversation.recorder {
+        Some(_) => in_home(&turn.desk.home, &turn.conversation.id, item, shown),
+        None => FullOutput::default(),
+    }
+}
+
+fn in_home(home: &Path, thread: &ThreadId, item: &ItemId, shown: usize) -> FullOutput {
     let mut pruned = PRUNED.lock().unwrap_or_else(PoisonError::into_inner);
     if pruned.is_none_or(|last| last.elapsed() > PRUNE_EVERY) {
         *pruned = Some(Instant::now());
@@ -31,7 +40,10 @@ pub(super) fn of(home: &Path, thread: &ThreadId, item: &ItemId, shown: usize) ->
         // Nobody waits for it.
         tokio::task::spawn_blocking(move || prune(&home));
     }
-    FullOutput::to(folder(home, thread).join(format!("{}.txt", name(item.as_str()))), shown)
+    // Ids come again: after a rollback, and from providers that count them. What was kept under one before may still be looked at.
+    let mark = uuid::Uuid::now_v7().simple().to_string();
+    let file = format!("{}-{}.txt", name(item.as_str()), &mark[20..]);
+    FullOutput::to(folder(home, thread).join(file), shown)
 }
 
 /// Removes those of a conversation that is deleted. Waits for the disk.

@@ -139,7 +139,7 @@ async fn run(turn: &Arc<Turn>, command: &OwnCommand) {
         timeout: Some(command.timeout),
         input: Input::Nothing,
         wrote: exec::Wrote::default(),
-        full: outputs::of(&turn.desk.home, &turn.conversation.id, &command.item_id, SHOWN_OUTPUT),
+        full: outputs::of(turn, &command.item_id, SHOWN_OUTPUT),
     };
     let doing = turn.desk.persons.begin(turn).await;
     let mut live = Live::default();

@@ -99,16 +99,18 @@ impl Look {
 }
 
 impl Looked {
-    /// Puts hunks where they were found, unless somebody who looked later was faster, or the file has another name by now.
-    fn place<'s>(&self, state: &'s mut State) -> Option<&'s mut Entry> {
-        let entry = state.entries.get_mut(&self.look.id)?;
-        for (index, now) in &self.found {
-            let (then, today) = (&self.look.plan.files[*index], &entry.plan.files[*index]);
-            if then.path == today.path {
-                entry.place(*index, now, self.look.number);
-            }
+    /// Puts hunks where they are, unless somebody who looked later was faster, or the file has another name by now.
+    fn place(self, proposals: &Proposals) {
+        let Look {
+            number,
+            id,
+            plan,
+            workspace,
+        } = self.look;
+        for (index, now) in self.found {
+            let path = &plan.files[index].path;
+            proposals.place((&id, index), path, (number, now), || workspace.document(path));
         }
-        Some(entry)
     }
 }
 
@@ -220,8 +222,11 @@ impl Proposals {
     /// Puts the hunks of an entry that nobody else sees where their text is.
     fn look(&self, entry: &mut Entry) {
         for index in 0..entry.plan.files.len() {
-            let now = Now::of(&self.seen_by(&entry.proposal), &entry.plan.files[index]);
-            entry.place(index, &now, 0);
+            let file = &entry.plan.files[index];
+            let now = Now::of(&self.seen_by(&entry.proposal), file);
+            let follower = entry.placings[index].follower();
+            let places = placing::find(&mut follower.lock().unwrap_or_else(PoisonError::into_inner), file, &now);
+            entry.put(index, &now, 0, places);
         }
     }
 
@@ -354,7 +359,47 @@ impl Proposals {
     fn refresh(&self, which: impl Fn(&Entry) -> bool) {
         for look in self.looks(which) {
             look.take(|_, workspace, file| Some(Now::of(workspace, file)))
-                .place(&mut self.lock());
+                .place(self);
+        }
+    }
+
+    /// Puts the hunks of one file of a proposal where they are now. What was found is compared while nothing is held but the right to do
+    /// so for this file: of a long file with much of it changed that takes its time, and everybody asks for the state. Who had to wait
+    /// for that right compares with the text as `reopened` has it then: of many that wait, one compares.
+    fn place(
+        &self,
+        (id, index): (&ProposalId, usize),
+        path: &Path,
+        (mut number, mut now): (u64, Now),
+        reopened: impl Fn() -> Option<Document>,
+    ) {
+        let found = |state: &State, number: u64, now: &Now| {
+            let entry = state.entries.get(id)?;
+            let is_same = entry.plan.files[index].path == path;
+            let wanted = is_same && entry.wants(index, now, number);
+            wanted.then(|| (entry.placings[index].follower(), entry.plan.clone()))
+        };
+        let Some((follower, _)) = found(&self.lock(), number, &now) else {
+            return;
+        };
+        let mut follower = follower.lock().unwrap_or_else(PoisonError::into_inner);
+        let plan = {
+            let mut state = self.lock();
+            if let (Now::Open(_), Some(document)) = (&now, reopened()) {
+                state.looks += 1;
+                (number, now) = (state.looks, Now::Open(document));
+            }
+            match found(&state, number, &now) {
+                Some((_, plan)) => plan,
+                None => return,
+            }
+        };
+        let places = placing::find(&mut follower, &plan.files[index], &now);
+        if let Some(entry) = self.lock().entries.get_mut(id) {
+            // Whoever has changed the plan looks again.
+            if Arc::ptr_eq(&entry.plan, &plan) && entry.wants(index, &now, number) {
+                entry.put(index, &now, number, places);
+            }
         }
     }
 
@@ -437,6 +482,14 @@ impl Proposals {
             .collect()
     }
 
+    /// The proposals of a thread that wait, oldest first, as they were at the last look. Reads no file.
+    pub fn waiting(&self, thread: &ThreadId) -> Vec<Arc<Proposal>> {
+        let state = self.lock();
+        let of_thread = |entry: &&Entry| entry.shown && entry.proposal.thread_id == *thread && entry.is_waiting();
+        let of_thread = state.entries.values().filter(of_thread);
+        of_thread.map(|entry| entry.proposal.clone()).collect()
+    }
+
     /// The waiting proposals that change this document, with its hunks placed in today's text. Looks at no other
     /// file, and copies nothing: cheap enough for every code action request.
     pub fn on_document(&self, path: &Path, uri: &str) -> Vec<Arc<Proposal>> {
@@ -460,13 +513,15 @@ impl Proposals {
         let mut found = Vec::new();
         for (id, index, plan) in here {
             // Looked at while nothing is held: the disk may be slow.
-            let now = match self.shared.workspace.document_by_uri(uri) {
+            let file = &plan.files[index];
+            let document = || self.shared.workspace.document_by_uri(uri);
+            let now = match document() {
                 // What is deleted or moved as it is is no matter of what the document shows.
-                Some(document) if plan.files[index].whole.is_none() => Now::Open(document),
-                _ => Now::of(&self.shared.workspace, &plan.files[index]),
+                Some(document) if file.whole.is_none() => Now::Open(document),
+                _ => Now::of(&self.shared.workspace, file),
             };
-            if let Some(entry) = self.lock().entries.get_mut(&id).filter(|entry| entry.is_waiting()) {
-                entry.place(index, &now, number);
+            self.place((&id, index), &file.path, (number, now), document);
+            if let Some(entry) = self.lock().entries.get(&id).filter(|entry| entry.is_waiting()) {
                 found.push(entry.proposal.clone());
             }
         }
@@ -628,8 +683,22 @@ impl Proposals {
         }
     }
 
-    /// The last word on a proposal; `outcome` says it as the model is told.
-    pub fn settle(
+    /// The last word on a proposal; `outcome` says it as the model is told. Ends when nothing of it is on the disk any more.
+    pub async fn settle(
+        &self,
+        id: &ProposalId,
+        status: ProposalStatus,
+        hunks: &BTreeMap<HunkId, HunkStatus>,
+        outcome: Option<String>,
+    ) {
+        self.note_settled(id, status, hunks, outcome);
+        let (desk, settled) = (self.clone(), id.clone());
+        aside(move || desk.forget(&settled)).await;
+        self.unstack(id);
+    }
+
+    /// The same in memory alone.
+    fn note_settled(
         &self,
         id: &ProposalId,
         status: ProposalStatus,
@@ -648,8 +717,6 @@ impl Proposals {
             }
             entry.publish();
         }
-        self.forget(id);
-        self.unstack(id);
     }
 
     /// A proposal is settled: it is not below another any more.
@@ -745,7 +812,8 @@ impl Drop for Waiting {
             }
         };
         if withdrawn {
-            self.desk.forget(&self.id);
+            let (desk, id) = (self.desk.clone(), self.id.clone());
+            keep::later(move || desk.forget(&id));
             self.desk.unstack(&self.id);
         }
     }

@@ -290,12 +290,14 @@ async fn carry_out(
     let scope = turn.scope();
     let report = report(&scope, &outcome, &decided.feedback, shown.auto_approved);
     let proposals = &turn.desk.proposals;
-    proposals.settle(
-        &waiting.id,
-        outcome.status,
-        &hunk_statuses(&outcome),
-        Some(report.clone()),
-    );
+    proposals
+        .settle(
+            &waiting.id,
+            outcome.status,
+            &hunk_statuses(&outcome),
+            Some(report.clone()),
+        )
+        .await;
     for warning in warnings(&scope, &outcome) {
         turn.warn(warning);
     }

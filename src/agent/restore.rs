@@ -144,13 +144,15 @@ async fn carry_out(shared: Arc<Shared>, waiting: Waiting, thread_id: ThreadId, b
             let note = note(id, &thread_id, &words);
             leave(&shared, note).await;
             desk.proposals
-                .settle(id, outcome.status, &hunk_statuses(&outcome), Some(words));
+                .settle(id, outcome.status, &hunk_statuses(&outcome), Some(words))
+                .await;
             return;
         }
     };
     leave(&shared, note(id, &thread_id, &words)).await;
     desk.proposals
-        .settle(id, ProposalStatus::Superseded, &BTreeMap::new(), Some(words));
+        .settle(id, ProposalStatus::Superseded, &BTreeMap::new(), Some(words))
+        .await;
 }
 
 /// What would be written where it is not allowed: nobody can be asked about a folder outside of a turn, so nothing is.
@@ -198,11 +200,13 @@ async fn closed(scope: &Scope, id: &ProposalId, decided: &Decided) -> Option<Out
 
 /// Adds what was changed to the record of the proposal's turn, so that it is taken back with that.
 async fn remember(desk: &Arc<Desk>, id: &ProposalId, thread_id: &ThreadId, outcome: &apply::Outcome) {
-    let Ok(proposal) = desk.proposals.read(id) else { return };
+    let Some((proposal, _)) = desk.proposals.decided(id) else {
+        return;
+    };
     if outcome.changed.is_empty() {
         return;
     }
-    let (records, thread, turn) = (desk.snapshots.records(), thread_id.clone(), proposal.turn_id);
+    let (records, thread, turn) = (desk.snapshots.records(), thread_id.clone(), proposal.turn_id.clone());
     let (changed, made) = (outcome.changed.clone(), outcome.made.clone());
     let added = aside(move || undo::add(&records, &thread, &turn, &changed, &made)).await;
     if let Err(error) = added {

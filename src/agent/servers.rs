@@ -112,7 +112,7 @@ pub(super) fn begin(desk: &Desk, conversation: &Arc<Conversation>, config: &Conf
 pub fn want(conversation: &Conversation, config: &Config, cwd: &Path) {
     if let Some(problem) = &config.mcp_problem {
         let message = format!(
-            "The conversation goes on without the MCP servers of this configuration. {} Mend it, then have the servers read \
+            "The conversation continues without the MCP servers of this configuration. {} Fix it, then have the servers read \
              again or start a new conversation.",
             in_words(problem)
         );

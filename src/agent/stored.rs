@@ -8,8 +8,9 @@ use super::history::History;
 use super::restore::{resting, stream_of};
 use super::stream::Stream;
 use super::thread::ThreadHandle;
-use super::{Agent, AgentError, Opened, context, mode, outputs, prompt, scratch, settings};
+use super::{Agent, AgentError, Launch, Opened, context, mode, outputs, prompt, scratch, settings};
 use crate::config::Loaded;
+use crate::exec::rules::Rules;
 use crate::ids::{ThreadId, TurnId};
 use crate::protocol::event::{EventKind, ThreadArchived, ThreadDeleted, ThreadNameUpdated, ThreadUnarchived};
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
@@ -37,6 +38,7 @@ const LONGEST_NAME: usize = 500;
 /// What a thread that comes back will work with.
 struct Ready {
     loaded: Loaded,
+    rules: Arc<Rules>,
     settings: ThreadSettings,
     /// Folders that it worked in before.
     left: Vec<PathBuf>,
@@ -317,6 +319,7 @@ impl Agent {
         let settings = settings::initial(&loaded.config, cwd, &change)?;
         warnings.extend(scratch::closed(self.desk(), &loaded.config, &settings));
         Ok(Ready {
+            rules: self.desk().rules(&loaded.config),
             loaded,
             settings,
             left,
@@ -336,6 +339,7 @@ impl Agent {
     ) -> Opened {
         let Ready {
             loaded,
+            rules,
             settings,
             left,
             warnings,
@@ -398,7 +402,15 @@ impl Agent {
         };
         let broken = stored.skipped - usize::from(stored.cut_off);
         let base = stored.meta.base_instructions;
-        let handle = self.launch(conversation, loaded, settings, base, thread, left);
+        let handle = self.launch(Launch {
+            conversation,
+            loaded,
+            rules,
+            settings,
+            base_instructions: base,
+            thread,
+            left,
+        });
         if broken > 0 {
             let lines = if broken == 1 { "A line" } else { "Some lines" };
             let path = stored.path.display();

@@ -67,6 +67,8 @@ enum Op {
     },
     Rollback {
         num_turns: u32,
+        /// The last turn, as the caller knows it.
+        expected: Option<TurnId>,
         reply: oneshot::Sender<Result<u32, AgentError>>,
     },
     Queue {
@@ -472,9 +474,18 @@ impl ThreadHandle {
         Ok(true)
     }
 
-    /// Drops the last turns from the conversation. Says how many.
-    pub async fn roll_back(&self, num_turns: u32) -> Result<u32, AgentError> {
-        self.ask(|reply| Op::Rollback { num_turns, reply }).await?
+    /// Drops the last turns from the conversation, unless its last turn is another one than is expected. Says how many.
+    ///
+    /// # Errors
+    ///
+    /// A turn runs, there is none, the conversation is not stored, or its file cannot be read: all turns stay.
+    pub async fn roll_back(&self, num_turns: u32, expected: Option<TurnId>) -> Result<u32, AgentError> {
+        self.ask(|reply| Op::Rollback {
+            num_turns,
+            expected,
+            reply,
+        })
+        .await?
     }
 
     /// What lists show in place of the preview.

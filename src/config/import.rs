@@ -35,7 +35,7 @@ pub enum ImportError {
     NoFolder(PathBuf),
     #[error("{} is Countersign's own home folder.", .0.display())]
     Own(PathBuf),
-    #[error("{} cannot be read: {cause}. Mend that, or remove the file there.", path.display())]
+    #[error("{} cannot be read: {cause}. Fix that, or remove the file there.", path.display())]
     Unreadable { path: PathBuf, cause: String },
     #[error(transparent)]
     Edit(#[from] EditError),

@@ -231,12 +231,12 @@ pub(super) const KEYS: &[Key] = &[
     anyone(
         "compact_model",
         Kind::Name,
-        "The model that sums up long conversations; without it the thread's.",
+        "The model that summarizes long conversations; without it the thread's.",
     ),
     own(
         "compact_model_provider",
         Kind::Name,
-        "Id of the provider that sums up; without it the thread's. Name its model as `compact_model`.",
+        "Id of the provider that summarizes; without it the thread's. Name its model as `compact_model`.",
     ),
     own(
         "model_provider",

@@ -252,7 +252,7 @@ fn complete<'a>(name: &'a str, written: &'a Map<String, Value>, above: &mut Vec<
     if above.contains(&name) {
         above.push(name);
         return Err(format!(
-            "it extends itself ({}). Mend `extends`.",
+            "it extends itself ({}). Fix `extends`.",
             above.join(" extends ")
         ));
     }

@@ -36,7 +36,7 @@ pub async fn fork(session: &Session, params: ThreadForkParams) -> Result<ThreadS
 
 pub async fn rollback(session: &Session, params: ThreadRollbackParams) -> Result<ThreadRollbackResult, RequestError> {
     let thread = session.agent().reach(&params.thread_id).await?;
-    let num_turns = thread.roll_back(params.num_turns).await?;
+    let num_turns = thread.roll_back(params.num_turns, params.expected_turn_id).await?;
     Ok(ThreadRollbackResult {
         thread: thread.snapshot(true),
         num_turns,

@@ -176,7 +176,8 @@ struct Contents {
 const KEYRING: &str = "the entry in the system's keyring";
 
 fn keyring(home: &Path) -> Keyring {
-    Keyring::new("Countersign MCP servers", "logins to MCP servers", home)
+    // The first name finds the entry: under another one nobody would be signed in any more, and nothing would remove what is there.
+    Keyring::new("Countersign tool servers", "logins to MCP servers", home)
 }
 
 /// A lock on a file of this name, which is waited for within a bound. Where it cannot be had, one goes without.

@@ -355,7 +355,7 @@ impl ModelError {
                 )
             }
             ErrorKind::Setup { reason } => format!(
-                "The provider {name} ({url}) cannot be used: {} Mend its entry in `model_providers` of config.toml.",
+                "The provider {name} ({url}) cannot be used: {} Fix its entry in `model_providers` of config.toml.",
                 sentence(reason)
             ),
             ErrorKind::Offline => format!(

@@ -107,7 +107,7 @@ kinds! {
     SERVER_FAILED = "toolServerFailed" (-32803),
     /// No turn runs, so there is nothing to steer.
     NO_ACTIVE_TURN = "noActiveTurn" (-32803),
-    /// Another turn runs than the one the request names.
+    /// Another turn runs, or is the last one, than the one the request names.
     TURN_MISMATCH = "turnMismatch" (-32803),
     /// A turn runs; stop it or wait for its end.
     TURN_RUNNING = "turnRunning" (-32803),

@@ -292,6 +292,9 @@ params! {
         exit_code: i32,
         /// From the command's start.
         duration_ms: u64,
+        /// A file with all of its output, if that is longer than what is shown of one; as in the item of a command.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        full_output: Option<std::path::PathBuf>,
     }
     McpProgress {
         item_id: ItemId,

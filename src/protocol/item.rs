@@ -264,8 +264,9 @@ pub enum ThreadItem {
         /// Standard output and error as they came, bounded, middle cut out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         aggregated_output: Option<String>,
-        /// A file with all of it, where the middle is cut out of `aggregated_output`: text without control characters, up to 64 MiB. It is
-        /// kept for 14 days at most.
+        /// A file with all of it, where the middle is cut out of `aggregated_output`: text without control characters, up to 64 MiB; less
+        /// where the disk is too slow, which its last line says. Old files go after 14 days, and the oldest where all of them take more
+        /// than 1 GiB.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         full_output: Option<PathBuf>,
         #[serde(default, skip_serializing_if = "Option::is_none")]

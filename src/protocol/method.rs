@@ -121,7 +121,7 @@ requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     TURN_UNDO = "countersign/turn/undo" (TurnUndoParams) -> TurnUndoResult,
     /// What a turn has changed, as one diff.
     TURN_DIFF = "countersign/turn/diff" (TurnDiffParams) -> TurnDiffResult,
-    /// Has the conversation summed up, so that it takes less of the model's context window. Answered at once; it is a turn of
+    /// Compacts the conversation, so that it takes less of the model's context window. Answered at once; it is a turn of
     /// its own, which takes the place of one that runs.
     THREAD_COMPACT = "countersign/thread/compact" (ThreadCompactParams) -> ThreadCompactResult,
     /// Runs a command of the person's own in their shell, beside what the agent does or as a turn of its own. Answered at

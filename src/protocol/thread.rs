@@ -247,6 +247,10 @@ pub struct ThreadRollbackParams {
     /// Turns to drop, counted from the last; at least 1. More than there are drops all. Only turns with words of the person
     /// count: an undo, or a turn of their own commands, goes with the turn before it.
     pub num_turns: u32,
+    /// The last turn as the caller knows the conversation. If the last one is another by now nothing is dropped, and the error is
+    /// `turnMismatch`: so a request that is sent twice drops once.
+    #[serde(default)]
+    pub expected_turn_id: Option<TurnId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -28,7 +28,7 @@ pub enum RealtimeError {
          version fits it ([realtime] in config.toml)."
     )]
     Garbage(String),
-    #[error("The voice endpoint reports one error after the other ({0}). Mend what it says, then start again.")]
+    #[error("The voice endpoint reports one error after the other ({0}). Fix what it says, then start again.")]
     Failing(String),
     #[error("The voice endpoint takes nothing any more. Start again to go on speaking.")]
     Stuck,

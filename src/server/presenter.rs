@@ -351,7 +351,13 @@ impl Presenter {
                 let (number, code) = (exited.terminal_id, exited.exit_code);
                 self.log(
                     Severity::Info,
-                    &format!("Terminal {number} has ended with exit code {code}."),
+                    &match exited.full_output {
+                        None => format!("Terminal {number} has ended with exit code {code}."),
+                        Some(full) => format!(
+                            "Terminal {number} has ended with exit code {code}. All of its output: {}",
+                            crate::shown::path(&full)
+                        ),
+                    },
                 );
             }
             // What an agent says at its end is for the one that it works for.

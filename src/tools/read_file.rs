@@ -109,7 +109,12 @@ fn numbered_lines(text: &str, offset: usize, limit: usize) -> Result<String, Too
         let _ = writeln!(shown, "L{last}: {}{mark}", &line[..cut]);
     }
     if last < total {
-        let _ = writeln!(shown, "({} more lines; go on with offset {})", total - last, last + 1);
+        let _ = writeln!(
+            shown,
+            "({} more lines; continue with offset {})",
+            total - last,
+            last + 1
+        );
     }
     shown.truncate(shown.trim_end_matches('\n').len());
     Ok(shown)
@@ -124,7 +129,7 @@ mod tests {
     fn lines_are_numbered_from_one_and_cut_at_characters() {
         assert_eq!(
             numbered_lines("a\r\nb\nc\nd\ne", 3, 2).expect("lines"),
-            "L3: c\nL4: d\n(1 more lines; go on with offset 5)"
+            "L3: c\nL4: d\n(1 more lines; continue with offset 5)"
         );
         let long = "ä".repeat(LINE_LIMIT + 1);
         let shown = numbered_lines(&long, 1, 1).expect("line");

@@ -1928,6 +1928,8 @@ export type TerminalExited = {
   exitCode: number;
   /** From the command's start. */
   durationMs: number;
+  /** A file with all of its output, if that is longer than what is shown of one; as in the item of a command. */
+  fullOutput?: string | null;
 };
 
 export type TerminalKillParams = {
@@ -2133,8 +2135,9 @@ export type ThreadItem =
   /** Standard output and error as they came, bounded, middle cut out. */
   aggregatedOutput?: string | null;
   /**
-   * A file with all of it, where the middle is cut out of `aggregated_output`: text without control characters, up to 64 MiB. It is
-   * kept for 14 days at most.
+   * A file with all of it, where the middle is cut out of `aggregated_output`: text without control characters, up to 64 MiB; less
+   * where the disk is too slow, which its last line says. Old files go after 14 days, and the oldest where all of them take more
+   * than 1 GiB.
    */
   fullOutput?: string | null;
     exitCode?: number | null;
@@ -2348,6 +2351,11 @@ export type ThreadRollbackParams = {
    * count: an undo, or a turn of their own commands, goes with the turn before it.
    */
   numTurns: number;
+  /**
+   * The last turn as the caller knows the conversation. If the last one is another by now nothing is dropped, and the error is
+   * `turnMismatch`: so a request that is sent twice drops once.
+   */
+  expectedTurnId?: TurnId | null;
 };
 
 export type ThreadRollbackResult = {
@@ -3019,7 +3027,7 @@ export interface ClientRequests {
   "countersign/turn/undo": { params: TurnUndoParams; result: TurnUndoResult };
   /** What a turn has changed, as one diff. */
   "countersign/turn/diff": { params: TurnDiffParams; result: TurnDiffResult };
-  /** Has the conversation summed up, so that it takes less of the model's context window. Answered at once; it is a turn of its own, which takes the place of one that runs. */
+  /** Compacts the conversation, so that it takes less of the model's context window. Answered at once; it is a turn of its own, which takes the place of one that runs. */
   "countersign/thread/compact": { params: ThreadCompactParams; result: ThreadCompactResult };
   /** Runs a command of the person's own in their shell, beside what the agent does or as a turn of its own. Answered at once; the command shows as an item. The model hears nothing of it. */
   "countersign/thread/shellCommand": { params: ThreadShellCommandParams; result: ThreadShellCommandResult };

@@ -238,7 +238,7 @@ impl Writing {
             Ok(recovery) if recovery.kept.is_empty() && !matches!(recovery.did, Did::Failed { .. }) => Err(unchanged),
             Ok(recovery) => Err(format!("{what} {}", recovery.in_words().unwrap_or_default())),
             Err(message) => Err(format!(
-                "{what} Putting the files back failed: {message} They are put back when the server starts anew; the \
+                "{what} Putting the files back failed: {message} They are put back when the server starts again; the \
                  journal that lists them is {}",
                 self.journal.display()
             )),

@@ -121,13 +121,15 @@ impl Entry {
         );
     }
 
-    /// Puts the hunks of a file where their text is now. True if its text is another than at the last look.
-    /// `look` is the number of the look that has found it: an older one than the last changes nothing.
-    pub(super) fn place(&mut self, index: usize, now: &Now, look: u64) -> bool {
-        if !self.is_waiting() || !self.placings[index].is_newer(look) || self.placings[index].knows(now) {
-            return false;
-        }
-        let places = self.placings[index].look(&self.plan.files[index], now).to_vec();
+    /// Whether it is not known where the hunks of a file lie in this text. `look` is the number of the look that has found it: an older
+    /// one than the last changes nothing.
+    pub(super) fn wants(&self, index: usize, now: &Now, look: u64) -> bool {
+        self.is_waiting() && self.placings[index].wants(now, look)
+    }
+
+    /// Puts the hunks of a file where they were found in this text.
+    pub(super) fn put(&mut self, index: usize, now: &Now, look: u64, places: Vec<Place>) {
+        self.placings[index].note(now, look);
         let proposal = Arc::make_mut(&mut self.proposal);
         let file = &mut proposal.files[index];
         file.open = now.document().is_some();
@@ -141,7 +143,6 @@ impl Entry {
         }
         proposal.status = waiting_status(proposal);
         self.untold.insert(index);
-        true
     }
 
     /// Tells of the files whose hunks were placed anew, whoever asked for that.

@@ -43,7 +43,9 @@ impl Proposals {
                 None => None,
             });
             // Also those that somebody else has looked at meanwhile.
-            if let Some(entry) = looked.place(&mut self.lock()) {
+            let id = looked.look.id.clone();
+            looked.place(self);
+            if let Some(entry) = self.lock().entries.get_mut(&id) {
                 entry.tell_moves();
             }
         }

@@ -237,7 +237,9 @@ impl Proposals {
         };
         for id in waiting {
             let outcome = Some("The conversation was deleted, and the change was not made.".to_owned());
-            self.settle(&id, ProposalStatus::Superseded, &BTreeMap::new(), outcome);
+            self.note_settled(&id, ProposalStatus::Superseded, &BTreeMap::new(), outcome);
+            self.forget(&id);
+            self.unstack(&id);
         }
         let shelf = &self.shared.shelf;
         for id in shelf.list() {
@@ -320,7 +322,7 @@ fn waiting_again(mut proposal: Proposal) -> Proposal {
 }
 
 /// Does what writes to the disk beside the tasks.
-fn later(work: impl FnOnce() + Send + 'static) {
+pub(super) fn later(work: impl FnOnce() + Send + 'static) {
     match tokio::runtime::Handle::try_current() {
         Ok(runtime) => {
             runtime.spawn_blocking(work);

@@ -8,6 +8,7 @@ use crate::workspace::{Document, Judge, Opened, ReadError, Workspace, disk};
 use ropey::Rope;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 /// Where one hunk is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,10 +143,10 @@ impl Now {
 /// Follows the hunks of one file.
 #[derive(Debug, Default)]
 pub(super) struct Placing {
-    follower: Follower,
+    /// Held by whoever compares the texts.
+    follower: Arc<Mutex<Follower>>,
     /// The text that was looked at last.
     seen: Option<Seen>,
-    places: Vec<Place>,
     /// The number of that look.
     look: u64,
 }
@@ -189,32 +190,27 @@ impl Placing {
         self.seen.is_some()
     }
 
-    /// Whether a look is none that another has overtaken; it counts as the last one then.
-    pub(super) fn is_newer(&mut self, look: u64) -> bool {
-        let newer = look >= self.look;
-        self.look = self.look.max(look);
-        newer
+    /// Whether this text is another than the one that was looked at last, and nobody has overtaken the look that found it.
+    pub(super) fn wants(&self, now: &Now, look: u64) -> bool {
+        look >= self.look && !self.seen.as_ref().is_some_and(|seen| seen.is(now))
     }
 
-    /// Whether the text is the one that was looked at last.
-    pub(super) fn knows(&self, now: &Now) -> bool {
-        self.seen.as_ref().is_some_and(|seen| seen.is(now))
+    /// What compares the texts. To be held while the state is not.
+    pub(super) fn follower(&self) -> Arc<Mutex<Follower>> {
+        self.follower.clone()
     }
 
-    /// Where each hunk of the plan lies.
-    pub(super) fn look(&mut self, planned: &FilePlan, now: &Now) -> &[Place] {
-        if !self.knows(now) {
-            self.places = find(&mut self.follower, planned, now);
-            self.seen = Some(match now {
-                Now::Open(document) => Seen::Rope(document.rope.clone()),
-                Now::Closed(text) => Seen::Text(text.clone()),
-                Now::Moved(text) => Seen::Moved(text.clone()),
-                Now::Whole(now) => Seen::Whole(now.clone()),
-                Now::Strange(what) => Seen::Strange(what.clone()),
-                Now::Gone => Seen::Gone,
-            });
-        }
-        &self.places
+    /// The hunks lie where they are in this text now.
+    pub(super) fn note(&mut self, now: &Now, look: u64) {
+        self.look = look;
+        self.seen = Some(match now {
+            Now::Open(document) => Seen::Rope(document.rope.clone()),
+            Now::Closed(text) => Seen::Text(text.clone()),
+            Now::Moved(text) => Seen::Moved(text.clone()),
+            Now::Whole(now) => Seen::Whole(now.clone()),
+            Now::Strange(what) => Seen::Strange(what.clone()),
+            Now::Gone => Seen::Gone,
+        });
     }
 }
 
@@ -223,7 +219,8 @@ pub fn places_now(planned: &FilePlan, now: &Now) -> Vec<Place> {
     find(&mut Follower::default(), planned, now)
 }
 
-fn find(follower: &mut Follower, planned: &FilePlan, now: &Now) -> Vec<Place> {
+/// Where each hunk of a file lies; `follower` is the one of this file.
+pub(super) fn find(follower: &mut Follower, planned: &FilePlan, now: &Now) -> Vec<Place> {
     let count = planned.hunks.len();
     let conflict = |why: &str| {
         let why = why.to_owned();

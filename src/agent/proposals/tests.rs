@@ -330,7 +330,8 @@ async fn a_document_that_was_moved_counts_as_changed_by_the_agent() {
     table
         .desk
         .proposals
-        .settle(&waiting.id, ProposalStatus::Applied, &statuses, None);
+        .settle(&waiting.id, ProposalStatus::Applied, &statuses, None)
+        .await;
     let changed = |path: &str| {
         table
             .desk
@@ -476,7 +477,7 @@ async fn a_look_that_was_overtaken_moves_nothing_back() {
     let slow = slow.take(|_, workspace, file| Some(Now::of(workspace, file)));
     set(&table.desk.workspace, URI, "zero\none\n".to_owned());
     proposals.refresh(|_| true);
-    slow.place(&mut proposals.lock());
+    slow.place(proposals);
     let proposal = proposals.decided(&"p".into()).expect("it waits").0;
     assert_eq!(
         proposal.files[0].hunks[0].range.start, 1,

@@ -55,7 +55,7 @@ pub(super) fn note(words: &str, outcome: &Outcome<'_>, cwd: &Path) -> ResponseIt
         Outcome::Done(output) => (
             format!(
                 "The person had a reviewer of its own look at {words}. This is what it says. The person may pick findings to have \
-                 them resolved; mend none before they do."
+                 them resolved; fix none before they do."
             ),
             results(output, cwd),
         ),

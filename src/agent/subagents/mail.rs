@@ -117,7 +117,7 @@ impl Agents {
             handle.conversation().warn(
                 None,
                 format!(
-                    "The agents of this conversation have sent {MOST_MESSAGES} messages since you spoke last. They go on with what they \
+                    "The agents of this conversation have sent {MOST_MESSAGES} messages since you spoke last. They continue with what they \
                      are doing, but no message begins new work before you say something."
                 ),
             );

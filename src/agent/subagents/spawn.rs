@@ -7,7 +7,7 @@ use crate::agent::conversation::Conversation;
 use crate::agent::history::History;
 use crate::agent::thread::{Start, ThreadHandle};
 use crate::agent::turn::Turn;
-use crate::agent::{Agent, AgentError, context, permissions, prompt};
+use crate::agent::{Agent, AgentError, Launch, context, permissions, prompt};
 use crate::config::{Config, Loaded};
 use crate::ids::ThreadId;
 use crate::protocol::agent::{AgentStatus, SubAgent};
@@ -101,8 +101,11 @@ impl Agent {
         self.desk().workspace.share_view(&turn.conversation.id, &id);
         let (desk, workspace) = (self.desk().clone(), turn.workspace.clone());
         let (config, own) = (turn.config.clone(), settings.clone());
-        let read = aside(move || context::read_instructions(&desk, &workspace, &config, &own));
-        let (instructions, _told_to_the_parent, known) = read.await;
+        let read = aside(move || {
+            let read = context::read_instructions(&desk, &workspace, &config, &own);
+            (desk.rules(&config), read)
+        });
+        let (rules, (instructions, _told_to_the_parent, known)) = read.await;
         let base = Some(turn.base_instructions.clone());
         let meta = SessionMeta {
             model_provider: Some(settings.model_provider.clone()),
@@ -170,7 +173,15 @@ impl Agent {
             refused: Vec::new(),
             values: serde_json::Value::Null,
         };
-        Ok(self.launch(Arc::new(conversation), loaded, settings, base, thread, left))
+        Ok(self.launch(Launch {
+            conversation: Arc::new(conversation),
+            loaded,
+            rules,
+            settings,
+            base_instructions: base,
+            thread,
+            left,
+        }))
     }
 }
 

@@ -24,7 +24,7 @@ pub struct Entry {
     turn_id: TurnId,
     item_id: ItemId,
     pub(super) argv: Vec<String>,
-    /// The same as one line.
+    /// The same as text.
     pub command: String,
     pub(super) cwd: PathBuf,
     pub(super) confined: Confined,
@@ -221,6 +221,7 @@ impl Entry {
             terminal_id: self.number,
             exit_code: exit.code,
             duration_ms: u64::try_from(exit.duration.as_millis()).unwrap_or(u64::MAX),
+            full_output: exit.full.clone(),
         })
     }
 

@@ -106,8 +106,12 @@ impl Actor {
                 Op::Task { task, reply } => {
                     let _gone = reply.send(self.start_task(task));
                 }
-                Op::Rollback { num_turns, reply } => {
-                    let _gone = reply.send(self.roll_back(num_turns).await);
+                Op::Rollback {
+                    num_turns,
+                    expected,
+                    reply,
+                } => {
+                    let _gone = reply.send(self.roll_back(num_turns, expected).await);
                 }
                 Op::Queue { start, reply } => {
                     let _gone = reply.send(self.queue(start));
@@ -618,8 +622,13 @@ impl Actor {
     }
 
     /// Nothing else is done meanwhile, so no turn begins on what is about to change.
-    async fn roll_back(&mut self, num_turns: u32) -> Result<u32, AgentError> {
+    async fn roll_back(&mut self, num_turns: u32, expected: Option<TurnId>) -> Result<u32, AgentError> {
         self.forget_ended();
+        if let Some(expected) = expected
+            && self.conversation.data().turns.last().map(|turn| &turn.id) != Some(&expected)
+        {
+            return Err(AgentError::NotLast { expected });
+        }
         if self.running.is_some() {
             return Err(AgentError::Rollback {
                 reason: "a turn is running; wait for its end or stop it".to_owned(),

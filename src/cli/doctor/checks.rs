@@ -326,7 +326,7 @@ fn auth_program(name: &'static str, of: &str, command: &AuthCommand, machine: &M
         }
         Some(Err(trouble)) => Check::new(name, State::Fail, format!("no key for {of}: `{program}` gave none")).with([
             secrets.mask(&trouble.to_string()).into_owned(),
-            "Mend the program, or `auth` of the provider in config.toml; then run this again.".to_owned(),
+            "Fix the program, or `auth` of the provider in config.toml; then run this again.".to_owned(),
         ]),
         None => Check::new(name, State::Fail, format!("`{program}` could not be started")),
     }

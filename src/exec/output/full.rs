@@ -137,7 +137,11 @@ fn start(path: PathBuf) -> Writer {
     tokio::task::spawn_blocking(move || {
         let written = create(&path).and_then(|mut file| {
             while let Some(text) = coming.blocking_recv() {
-                file.write_all(plain(&text).as_bytes())?;
+                if let Err(error) = file.write_all(plain(&text).as_bytes()) {
+                    // Nobody would find what there is of it.
+                    let _gone = std::fs::remove_file(&path);
+                    return Err(error);
+                }
                 left.fetch_sub(text.len(), Ordering::Relaxed);
             }
             Ok(())

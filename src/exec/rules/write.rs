@@ -17,7 +17,7 @@ const HEAD: &str =
 pub enum RuleError {
     #[error("{0}. Make it possible to write there, or add the rule yourself.")]
     File(#[from] FileError),
-    #[error("the file is broken, line {line}: {message} Mend it first: {}.", path.display())]
+    #[error("the file is broken, line {line}: {message} Fix it first: {}.", path.display())]
     Broken { path: PathBuf, line: u32, message: String },
     #[error("what was to be written would not be read again ({0}). This is a fault of Countersign.")]
     NotReadAgain(String),

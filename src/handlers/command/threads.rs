@@ -59,7 +59,7 @@ async fn carry_out(session: &Session, which: &Which, deed: Deed) -> Result<Optio
         Deed::Open => {
             let opened = resume(session, &thread.id).await?;
             session.set_current_thread(&opened.settings().cwd, thread.id);
-            Ok(Some(format!("The next question to Countersign goes on with {name}.")))
+            Ok(Some(format!("The next question to Countersign continues {name}.")))
         }
         Deed::Fork => {
             let params = ThreadForkParams {
@@ -70,7 +70,7 @@ async fn carry_out(session: &Session, which: &Which, deed: Deed) -> Result<Optio
             session.set_current_thread(&opened.handle.settings().cwd, opened.handle.id().clone());
             session.presenter().attach(&opened.handle);
             Ok(Some(format!(
-                "The next question to Countersign goes on with a copy of {name}."
+                "The next question to Countersign continues a copy of {name}."
             )))
         }
         Deed::RollBack => {
@@ -84,7 +84,7 @@ async fn carry_out(session: &Session, which: &Which, deed: Deed) -> Result<Optio
                 return Ok(None);
             }
             let handle = resume(session, &thread.id).await?;
-            let dropped = handle.roll_back(turns).await.map_err(|error| error.to_string())?;
+            let dropped = handle.roll_back(turns, None).await.map_err(|error| error.to_string())?;
             Ok(Some(rolled_back(dropped)))
         }
         Deed::Archive => {

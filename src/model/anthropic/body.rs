@@ -45,11 +45,12 @@ pub(in crate::model) fn body(request: &ModelRequest) -> Result<Vec<u8>, serde_js
         if !request.tools.is_empty() {
             body.insert("tools".into(), request.tools.iter().map(tool).collect());
             let alone = !request.parallel_tool_calls;
-            let choice = match request.may_call() {
-                true => json!({"type": "auto", "disable_parallel_tool_use": alone}),
-                false => json!({"type": "none"}),
-            };
-            body.insert("tool_choice".into(), choice);
+            // Also where no call is wanted: another choice would make the provider read the whole conversation again, uncached
+            // (Anthropic, "Prompt caching", what invalidates the cache). A summary that is a call counts as an empty one.
+            body.insert(
+                "tool_choice".into(),
+                json!({"type": "auto", "disable_parallel_tool_use": alone}),
+            );
         }
         thinking(request, most, body);
         if let Some(schema) = &request.output_schema {

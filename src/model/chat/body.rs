@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 /// # Errors
 /// It cannot be written as JSON.
 pub(in crate::model) fn body(request: &ModelRequest, to: &Origin, openai: bool) -> Result<Vec<u8>, serde_json::Error> {
-    let shape = Shape::of(&request.model, to.is_here(), openai);
+    let shape = Shape::of(&request.model, to.is_near(), openai);
     let mut body = json!({
         "model": request.model,
         "messages": shape.shaped(messages(request, to, openai)),

@@ -4,7 +4,6 @@
 //!
 //! Items have no place of their own for it. It lies where thoughts of other APIs have their seal.
 
-use crate::model::client::is_loopback;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -37,10 +36,29 @@ pub(in crate::model) struct Origin {
 }
 
 impl Origin {
-    /// Whether the server is on this machine.
-    pub(super) fn is_here(&self) -> bool {
-        is_loopback(&format!("http://{}", self.server))
+    /// Whether the server is the person's own by its address: on this machine, in a container, or in the network of the house.
+    pub(super) fn is_near(&self) -> bool {
+        let Ok(url) = url::Url::parse(&format!("http://{}", self.server)) else {
+            return false;
+        };
+        match url.host() {
+            Some(url::Host::Domain(name)) => {
+                !name.contains('.')
+                    || [".localhost", ".local", ".lan", ".internal"]
+                        .iter()
+                        .any(|end| name.ends_with(end))
+            }
+            Some(url::Host::Ipv4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_link_local() || is_shared(ip),
+            Some(url::Host::Ipv6(ip)) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
+            None => false,
+        }
     }
+}
+
+/// Of the range that carriers and overlay networks use within themselves (RFC 6598).
+fn is_shared(ip: std::net::Ipv4Addr) -> bool {
+    let [first, second, ..] = ip.octets();
+    first == 100 && second & 0xc0 == 64
 }
 
 impl Kept {
@@ -111,6 +129,48 @@ pub(super) fn add_details(details: &mut Vec<Value>, more: &[Value]) {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn servers_of_the_persons_own_are_known_by_their_address() {
+        let near = [
+            "localhost:8080",
+            "127.0.0.1:8080",
+            "[::1]:8080",
+            "llama:8080",
+            "host.docker.internal:11434",
+            "nas.local",
+            "box.lan:1234",
+            "192.168.1.7:8080",
+            "10.0.0.2",
+            "172.20.0.3:1",
+            "100.100.1.2:8080",
+            "[fd00::1]:8080",
+        ];
+        let far = [
+            "api.mistral.ai",
+            "8.8.8.8",
+            "172.32.0.1",
+            "100.128.0.1",
+            "[2001:db8::1]:8080",
+            "local.example.org",
+            "",
+        ];
+        let is_near = |server: &&str| {
+            let origin = Origin {
+                server: (*server).to_owned(),
+                model: "m".to_owned(),
+            };
+            origin.is_near()
+        };
+        assert_eq!(
+            near.iter().filter(|server| !is_near(server)).collect::<Vec<_>>(),
+            Vec::<&&str>::new()
+        );
+        assert_eq!(
+            far.iter().filter(|server| is_near(server)).collect::<Vec<_>>(),
+            Vec::<&&str>::new()
+        );
+    }
 
     #[test]
     fn what_is_kept_goes_to_the_model_that_it_is_from() {

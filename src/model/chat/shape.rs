@@ -5,10 +5,9 @@
 
 use super::kept::INSISTED_ON;
 use serde_json::{Value, json};
-use std::collections::HashMap;
 
 /// Families whose templates take one call in a message; of more, some refuse all and some show the first alone.
-const ONE_CALL: &[&str] = &["llama-3", "llama3", "llama-guard", "gpt-oss", "gigachat"];
+const ONE_CALL: &[&str] = &["llama-3", "llama3", "llama-v3", "llama-guard", "gpt-oss", "gigachat"];
 
 /// Families of Mistral's: after a result the model speaks, and ids are nine letters or digits.
 const MISTRAL: &[&str] = &[
@@ -22,8 +21,9 @@ const MISTRAL: &[&str] = &[
     "voxtral",
 ];
 
-/// What stands where the model has said nothing between a result and words of the person's.
-const INTERRUPTED: &str = "(The person wrote before I went on.)";
+/// What stands where the model has said nothing between a result and a message of the person's: their words, a picture that a tool gave, or
+/// what is asked at the end. So it claims nothing.
+const BETWEEN: &str = "OK.";
 
 /// What is asked of the messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,18 +40,18 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// For a model as its provider calls it. `here`: by a server on this machine, whose template is not known.
-    pub(super) fn of(model: &str, here: bool, openai: bool) -> Self {
+    /// For a model as its provider calls it. `near`: by a server of the person's own, whose template is not known.
+    pub(super) fn of(model: &str, near: bool, openai: bool) -> Self {
         let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
         let is = |families: &[&str]| families.iter().any(|family| name.contains(family));
         match openai {
             true => Self::default(),
             false => Self {
                 one_in_a_row: true,
-                one_call: here || is(ONE_CALL),
+                one_call: near || is(ONE_CALL),
                 speaks_between: is(MISTRAL),
                 short_ids: is(MISTRAL),
-                no_null: here,
+                no_null: near,
             },
         }
     }
@@ -89,20 +89,19 @@ fn one_by_one(messages: Vec<Value>) -> Vec<Value> {
     let mut messages = messages.into_iter().peekable();
     while let Some(mut message) = messages.next() {
         let calls = match message["tool_calls"].as_array() {
-            Some(calls) if calls.len() > 1 => calls.clone(),
+            Some(calls) if calls.len() > 1 && !is_signed(&message, calls) => calls.clone(),
             _ => {
                 shaped.push(message);
                 continue;
             }
         };
-        let mut results: HashMap<String, Vec<Value>> = HashMap::new();
+        let mut results = Vec::new();
         while let Some(result) = messages.next_if(|next| role(next) == "tool") {
-            let id = result["tool_call_id"].as_str().unwrap_or_default().to_owned();
-            results.entry(id).or_default().push(result);
+            results.push(result);
         }
         let thought = message.get(INSISTED_ON).is_some();
         for (at, call) in calls.into_iter().enumerate() {
-            let id = call["id"].as_str().unwrap_or_default().to_owned();
+            let own = results.iter().position(|result| result["tool_call_id"] == call["id"]);
             if at > 0 {
                 message = json!({"role": "assistant", "content": null});
                 if thought {
@@ -111,10 +110,21 @@ fn one_by_one(messages: Vec<Value>) -> Vec<Value> {
             }
             message["tool_calls"] = json!([call]);
             shaped.push(message.take());
-            shaped.extend(results.remove(&id).unwrap_or_default());
+            shaped.extend(own.map(|own| results.remove(own)));
         }
+        shaped.extend(results);
     }
     shaped
+}
+
+/// Whether a server has signed the calls or what stands beside them, which then go back as they came.
+fn is_signed(message: &Value, calls: &[Value]) -> bool {
+    let plain = |value: &Value, names: &[&str]| {
+        let mut fields = value.as_object().into_iter().flatten();
+        fields.all(|(name, _)| names.contains(&name.as_str()))
+    };
+    !plain(message, &["role", "content", "tool_calls", INSISTED_ON])
+        || !calls.iter().all(|call| plain(call, &["id", "type", "function"]))
 }
 
 /// Messages of the person's in a row as one.
@@ -149,7 +159,7 @@ fn spoken_between(messages: Vec<Value>) -> Vec<Value> {
     let mut shaped: Vec<Value> = Vec::with_capacity(messages.len());
     for message in messages {
         if role(&message) == "user" && shaped.last().is_some_and(|last| role(last) == "tool") {
-            shaped.push(json!({"role": "assistant", "content": INTERRUPTED}));
+            shaped.push(json!({"role": "assistant", "content": BETWEEN}));
         }
         shaped.push(message);
     }
@@ -205,16 +215,25 @@ mod tests {
             one_in_a_row: true,
             ..openai
         };
-        let here = Shape {
+        let near = Shape {
             one_call: true,
             no_null: true,
             ..others
         };
-        for (model, is_here, is_openai, shape) in [
+        for (model, is_near, is_openai, shape) in [
             ("gpt-5", false, true, openai),
             ("gpt-5", false, false, others),
             ("deepseek-chat", false, false, others),
-            ("qwen3-coder", true, false, here),
+            ("qwen3-coder", true, false, near),
+            (
+                "accounts/fireworks/models/llama-v3p3-70b-instruct",
+                false,
+                false,
+                Shape {
+                    one_call: true,
+                    ..others
+                },
+            ),
             (
                 "meta-llama/Llama-3.3-70B-Instruct",
                 false,
@@ -240,11 +259,11 @@ mod tests {
                 Shape {
                     speaks_between: true,
                     short_ids: true,
-                    ..here
+                    ..near
                 },
             ),
         ] {
-            assert_eq!(Shape::of(model, is_here, is_openai), shape, "{model}");
+            assert_eq!(Shape::of(model, is_near, is_openai), shape, "{model}");
         }
     }
 
@@ -288,7 +307,7 @@ mod tests {
             ]
         );
         let mistral = Shape::of("ministral-3", false, false).shaped(history());
-        assert_eq!(mistral[4], json!({"role": "assistant", "content": INTERRUPTED}));
+        assert_eq!(mistral[4], json!({"role": "assistant", "content": BETWEEN}));
         let id = |value: &Value| value.as_str().expect("an id").to_owned();
         let ids = [
             id(&mistral[1]["tool_calls"][0]["id"]),
@@ -300,6 +319,20 @@ mod tests {
                 .all(|id| id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()))
                 && ids[0] != ids[1]
         );
+    }
+
+    /// What a server signs is of no use to it in another message.
+    #[test]
+    fn signed_calls_stay_together() {
+        let mut signed = call("a");
+        signed["extra_content"] = json!({"google": {"thought_signature": "s"}});
+        let by_call = json!({"role": "assistant", "content": "", "tool_calls": [signed, call("b")]});
+        let mut by_message = json!({"role": "assistant", "content": "", "tool_calls": [call("a"), call("b")]});
+        by_message["reasoning_details"] = json!([{"signature": "s"}]);
+        for message in [by_call, by_message] {
+            let history = vec![user("words"), message, result("a"), result("b")];
+            assert_eq!(Shape::of("gemini-3-pro", true, false).shaped(history.clone()), history);
+        }
     }
 
     #[test]
@@ -323,5 +356,14 @@ mod tests {
         let sent = Shape::of("llama", true, false).shaped(lonely);
         let roles: Vec<&str> = sent.iter().map(role).collect();
         assert_eq!(roles, ["tool", "assistant", "assistant", "user"]);
+        let twice = vec![
+            json!({"role": "assistant", "content": "t", "tool_calls": [call("a"), call("a")]}),
+            json!({"role": "tool", "tool_call_id": "a", "content": "1"}),
+            json!({"role": "tool", "tool_call_id": "a", "content": "2"}),
+            result("nobody's"),
+        ];
+        let sent = Shape::of("llama", true, false).shaped(twice);
+        let contents: Vec<&str> = sent.iter().filter_map(|message| message["content"].as_str()).collect();
+        assert_eq!(contents, ["t", "1", "", "2", "nobody's"]);
     }
 }

@@ -498,6 +498,7 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
         value(ThreadRollbackParams {
             thread_id: THREAD.into(),
             num_turns: 1,
+            expected_turn_id: Some(TURN.into()),
         }),
         value(ThreadRollbackResult {
             thread: thread(),
@@ -1257,6 +1258,7 @@ fn events() -> Vec<EventKind> {
             terminal_id: 4711,
             exit_code: 143,
             duration_ms: 92_000,
+            full_output: None,
         }),
         EventKind::RealtimeStarted(event::RealtimeStarted {
             realtime_id: VOICE.into(),

@@ -45,7 +45,12 @@ pub(super) fn of(method: &str) -> Notes {
             "`thread/tokenUsage` with the numbers as they were, and then `thread/rolledBack` come before the answer. If only \
              keeping it failed, it holds all the same and a `warning` says so. Whatever goes wrong before leaves the \
              conversation as it is.",
-            &[error::ROLLBACK_FAILED, error::THREAD_NOT_LOADED, error::THREAD_CLOSED],
+            &[
+                error::ROLLBACK_FAILED,
+                error::TURN_MISMATCH,
+                error::THREAD_NOT_LOADED,
+                error::THREAD_CLOSED,
+            ],
         ),
         "thread/subscribe" => notes(
             "What is sent for it follows the answer: the history where it is wanted, then what is kept of the events after \

@@ -147,10 +147,11 @@ impl Presenter {
 
     /// Shows what a turn has changed. The person asked for it by a command.
     pub async fn show_turn_diff(&self, turn: &TurnId, diff: &str) {
+        let shown = shown::diff(diff);
         let (folder, stem, text) = (
             self.shared.agent.desk().home.join("diffs"),
             turn.to_string(),
-            diff.to_owned(),
+            shown.clone(),
         );
         let written = tokio::task::spawn_blocking(move || write(&folder, &stem, &text)).await;
         let path = match written {
@@ -162,7 +163,7 @@ impl Presenter {
             Err(error) => return tracing::error!(%error, "writing a diff broke off"),
         };
         if !self.show_document(&uri::from_path(&path), None, true).await {
-            self.log(Severity::Info, &words::cut(diff, LOGGED));
+            self.log(Severity::Info, &words::cut(&shown, LOGGED));
             let message = format!(
                 "What the turn changed is in this editor's log of Countersign, and in the file {}",
                 path.display()

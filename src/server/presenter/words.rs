@@ -33,7 +33,7 @@ pub(super) fn doing(item: &ThreadItem) -> Option<String> {
             };
             format!(
                 "{}{outside}",
-                in_short(actions).unwrap_or_else(|| format!("Running {}", cut(command, 80)))
+                in_short(actions).unwrap_or_else(|| format!("Running {}", cut(command, 80).replace('\n', " ")))
             )
         }
         ThreadItem::FileChange { changes, .. } => {
@@ -50,8 +50,8 @@ pub(super) fn doing(item: &ThreadItem) -> Option<String> {
             CollabTool::CloseAgent => "Closing an agent".to_owned(),
         },
         ThreadItem::AgentMail { author, .. } => format!("Reading what {author} says"),
-        ThreadItem::Undo { .. } => "Taking changes back".to_owned(),
-        ThreadItem::ContextCompaction { .. } => "Summing up the conversation to make room".to_owned(),
+        ThreadItem::Undo { .. } => "Undoing changes".to_owned(),
+        ThreadItem::ContextCompaction { .. } => "Compacting the conversation".to_owned(),
         ThreadItem::EnteredReviewMode { review, .. } => format!("Reviewing {}", cut(review, 80)),
         ThreadItem::Plan { .. }
         | ThreadItem::UserMessage { .. }
@@ -184,7 +184,7 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
                 _ => String::new(),
             };
             let why = message.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
-            format!("summing up the conversation ({}){tokens}{why}", status_word(*status))
+            format!("compacting the conversation ({}){tokens}{why}", status_word(*status))
         }
     })
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Texts of one file, by the session whose editor holds it.
 type Buffers = Arc<Mutex<BTreeMap<String, String>>>;
@@ -287,4 +288,51 @@ async fn a_refused_write_is_not_tried_again() {
     assert_eq!(refused.writes, 1, "{}", refused.output);
     assert_eq!(refused.buffer, "top\ntwo\nlast\n");
     assert!(refused.output.contains("not now"), "{}", refused.output);
+}
+
+/// Where something on the way changes after the last look, the buffer is read again: nothing is waited for between that and the write.
+#[tokio::test]
+async fn what_is_typed_while_the_way_becomes_quiet_stays() {
+    let script = json!([[patch("two", "TWO", "c1")], [{"say": "Done."}]]);
+    let capabilities = json!({"fs": {"readTextFile": true, "writeTextFile": true}});
+    let mut acp = Acp::able(script, "", capabilities).await;
+    let file = acp.write("a.txt", "one\n");
+    let folder = file.parent().expect("a folder").to_owned();
+    let buffer = Arc::new(Mutex::new("top\ntwo\nlast\n".to_owned()));
+    // Reads since the person has said yes: one that the patch is fitted to, then the one before the write.
+    let reads = Arc::new(Mutex::new(None));
+    let (read, count) = (buffer.clone(), reads.clone());
+    acp.on("fs/read_text_file", move |_| {
+        if let Some(count) = count.lock().expect("a lock").as_mut() {
+            *count += 1;
+            if *count == 2 {
+                let (folder, typed) = (folder.clone(), read.clone());
+                std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_millis(3));
+                    std::fs::write(folder.join("made"), "").expect("written");
+                    std::thread::sleep(Duration::from_millis(30));
+                    typed.lock().expect("a lock").insert_str(0, "typed\n");
+                });
+            }
+        }
+        Some(Ok(json!({"content": *read.lock().expect("a lock")})))
+    });
+    let written = buffer.clone();
+    acp.on("fs/write_text_file", move |params| {
+        let text = params["content"].as_str().expect("text").to_owned();
+        *written.lock().expect("a lock") = text;
+        Some(Ok(Value::Null))
+    });
+    acp.on("session/request_permission", move |params| {
+        *reads.lock().expect("a lock") = Some(0);
+        let options = params["options"].as_array().expect("options");
+        let mut yes = options.iter().filter(|option| option["kind"] == "allow_once");
+        let outcome = json!({"outcome": "selected", "optionId": yes.next().expect("a yes")["optionId"]});
+        Some(Ok(json!({"outcome": outcome})))
+    });
+    let session = acp.session().await;
+    acp.prompt(&session, "Go").await;
+    // The keys may come after the write.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(*buffer.lock().expect("a lock"), "typed\ntop\nTWO\nlast\n");
 }

@@ -92,9 +92,16 @@ async fn a_rollback_drops_turns_and_leaves_files() {
         .decide(json!({"proposalId": proposal, "decision": "accept"}))
         .await;
     stage.finish(&turn).await;
-    stage.complete(&thread, "Third").await;
+    let last = stage.complete(&thread, "Third").await.last()["turn"]["id"].clone();
     assert_eq!(stage.text("new.txt"), "made\n");
-    let rolled = stage.client.call("countersign/thread/rollback", params(2)).await;
+    // One that means another last turn drops none: a request that is sent twice drops once.
+    let seen = |turns: u32, last: &Value| json!({"threadId": thread, "numTurns": turns, "expectedTurnId": last});
+    let (kind, message) = refused(&stage, "thread/rollback", seen(2, &json!(turn))).await;
+    assert_eq!(kind, "turnMismatch");
+    assert!(message.contains("no turn was dropped"), "{message}");
+    let rolled = stage.client.call("countersign/thread/rollback", seen(2, &last)).await;
+    let (kind, _) = refused(&stage, "thread/rollback", seen(2, &last)).await;
+    assert_eq!(kind, "turnMismatch");
     assert_eq!(rolled["numTurns"], 2);
     assert!(rolled["message"].as_str().unwrap().contains("Files stay"), "{rolled}");
     assert_eq!(words(&rolled["thread"]), ["First"]);

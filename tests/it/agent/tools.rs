@@ -426,7 +426,7 @@ async fn reading_tools_see_what_the_person_sees() {
     assert_eq!(output("new"), "L1: not on the disk yet");
     assert_eq!(
         output("part"),
-        "L3: line 3\nL4: line 4\n(5 more lines; go on with offset 5)"
+        "L3: line 3\nL4: line 4\n(5 more lines; continue with offset 5)"
     );
     assert!(!output("list").contains("ignored/"), "{}", output("list"));
     assert_eq!(output("grep"), "a.txt:2: needle, typed\nb.txt:1: a needle here");

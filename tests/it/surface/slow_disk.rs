@@ -37,6 +37,18 @@ struct Slow {
 /// Work with a change that waits, to a file that is open and to one that is not, made in a chat document; the disk is slow below
 /// the folder of the closed file and for all of the configuration as long as the gate is there.
 async fn slow() -> Slow {
+    let places = [
+        "project/slow",
+        "home/config.toml",
+        "home/prompts",
+        "home/sessions",
+        "home/snapshots/turns",
+    ];
+    slow_below(&places).await
+}
+
+/// The same where the disk is slow at other places.
+async fn slow_below(places: &[&str]) -> Slow {
     let folder = tempfile::tempdir().expect("a folder");
     let (project, home, gate) = (
         folder.path().join("project"),
@@ -49,14 +61,10 @@ async fn slow() -> Slow {
         ("slow/b.txt", "b\n".to_owned()),
         (CHAT, String::new()),
     ];
-    let under = [
-        project.join("slow"),
-        home.join("config.toml"),
-        home.join("prompts"),
-        home.join("sessions"),
-        home.join("snapshots/turns"),
-    ];
-    let under: Vec<_> = under.iter().map(|path| path.display().to_string()).collect();
+    let under: Vec<_> = places
+        .iter()
+        .map(|place| folder.path().join(place).display().to_string())
+        .collect();
     let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n 1\n-2\n+two\n 3\n*** Update File: slow/b.txt\n@@\n-b\n+B\n*** End Patch\n";
     let call = json!({"call": {"tool": "apply_patch", "arguments": {"input": patch}, "id": "call_1"}});
     let work = Work::with(
@@ -261,6 +269,35 @@ async fn a_stop_does_not_wait_behind_a_message_that_is_looked_at() {
     assert_eq!(stopped["interrupted"], true);
     assert!(took < AT_ONCE, "the stop waited for {took:?}");
     until_interrupted(&work, &thread, &started["turn"]["id"]).await;
+}
+
+/// A conversation that begins looks at the rules; a stop of another one does not wait for that.
+#[tokio::test]
+async fn a_stop_does_not_wait_behind_a_conversation_that_begins() {
+    let Slow { work, gate, _folder } = slow_below(&["home/rules"]).await;
+    let thread = at_rest(&work).await;
+    std::fs::write(&gate, "").expect("written");
+    let started = work.client.send_request("countersign/thread/start", json!({}));
+    let answer = work.client.expect_answer(json!(started));
+    tokio::pin!(answer);
+    let mut longest = Duration::ZERO;
+    let started = loop {
+        let begin = Instant::now();
+        // Nothing runs there, which is an answer like another.
+        let _stopped = work
+            .client
+            .request("countersign/turn/interrupt", json!({"threadId": thread}))
+            .await;
+        longest = longest.max(begin.elapsed());
+        tokio::select! {
+            biased;
+            started = &mut answer => break started,
+            () = tokio::time::sleep(Duration::from_millis(20)) => {}
+        }
+    };
+    std::fs::remove_file(&gate).expect("there");
+    assert!(started.is_ok(), "{started:?}");
+    assert!(longest < AT_ONCE, "the stop waited for {longest:?}");
 }
 
 async fn until_interrupted(work: &Work, thread: &Value, turn: &Value) {

@@ -350,7 +350,8 @@ async fn two_hundred_hunks_are_no_burden() {
             .count()
     };
     // The proposal itself is the one difference.
-    work.until("the lenses are asked for", |work| refreshes(work) == 1).await;
+    work.until("the lenses are asked for", |work| refreshes(work) == 1)
+        .await;
     let start = Instant::now();
     for number in 0..50 {
         work.editor.type_at(&work.path("a.txt"), 5, "x");

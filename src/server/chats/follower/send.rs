@@ -110,7 +110,7 @@ impl Follower {
             }
             Line::RollBack(turns) => {
                 let thread = self.begun_thread(chat).await?;
-                let dropped = thread.roll_back(turns).await.map_err(|error| error.to_string())?;
+                let dropped = thread.roll_back(turns, None).await.map_err(|error| error.to_string())?;
                 // Its event is behind the answer.
                 self.own_rollbacks += 1;
                 self.answered(&words, &rolled_back(dropped));
