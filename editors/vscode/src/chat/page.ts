@@ -266,7 +266,7 @@ export class ChatPage implements vscode.Disposable {
       case "threadAction":
         return this.threadAction(message.action, message.threadId);
       case "send":
-        return this.settled(message.token, () => this.send(message));
+        return this.settled(message.token, () => this.send(this.threadId, message));
       case "command":
         return this.settled(message.token, () => this.command(message.name));
       case "queue":
@@ -308,7 +308,7 @@ export class ChatPage implements vscode.Disposable {
         await threads.request("countersign/terminal/kill", { terminalId: message.terminalId });
         return;
       case "sendOutput":
-        return this.turn([{ type: "commandOutput", itemId: message.itemId }], false, {});
+        return this.turn(this.threadId, [{ type: "commandOutput", itemId: message.itemId }], false, {});
       case "openOutput": {
         const rows = (this.threadId === undefined ? undefined : threads.get(this.threadId))?.view.rows ?? [];
         for (const { body } of rows) {
@@ -405,14 +405,14 @@ export class ChatPage implements vscode.Disposable {
     await this.list("", action === "unarchive", null);
   }
 
-  private async send(message: Extract<FromPage, { type: "send" }>): Promise<void> {
+  private async send(threadId: string | undefined, message: Extract<FromPage, { type: "send" }>): Promise<void> {
     const { images } = message;
     if (!images.every((url) => /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/.test(url) && url.length <= MOST_IMAGE)) {
       throw new Error("Nothing was sent: only pictures of the kinds PNG, JPEG, GIF and WebP, up to 15 MB each, can be. Take the other ones out.");
     }
     const input: UserInput[] = [...(message.text.trim() === "" ? [] : [{ type: "text", text: message.text } as const]), ...images.map((url) => ({ type: "image", url }) as const)];
     if (input.length > 0) {
-      await this.turn(input, message.queue, message.choices, message.leaveOut);
+      await this.turn(threadId, input, message.queue, message.choices, message.leaveOut);
     }
   }
 
@@ -433,10 +433,10 @@ export class ChatPage implements vscode.Disposable {
     }
   }
 
-  private async turn(input: UserInput[], queue: boolean, choices: Choices, leaveOut: readonly ("activeFile" | "selection")[] = []): Promise<void> {
+  /** Begins a turn in a conversation, a new one if none is named. It is not read here which one is shown: that may have changed since the words were typed. */
+  private async turn(threadId: string | undefined, input: UserInput[], queue: boolean, choices: Choices, leaveOut: readonly ("activeFile" | "selection")[] = []): Promise<void> {
     const { threads, attention } = this.services;
-    // What is shown may change while the conversation is being opened; the words are for the one they were typed in.
-    let id = this.threadId;
+    let id = threadId;
     if (id === undefined) {
       const begun = await this.begin();
       id = begun.view.id;
@@ -465,7 +465,7 @@ export class ChatPage implements vscode.Disposable {
       return;
     }
     if (name === "init") {
-      return this.turn([{ type: "text", text: INIT }], false, {});
+      return this.turn(threadId, [{ type: "text", text: INIT }], false, {});
     }
     if (name === "review") {
       const target = threadId ?? (await this.begin()).view.id;
@@ -522,7 +522,7 @@ export class ChatPage implements vscode.Disposable {
       await threads.request("countersign/thread/rollback", { threadId, numTurns: 1 }).catch(() => undefined);
     }
     try {
-      await this.turn(input, false, choices);
+      await this.turn(threadId, input, false, choices);
     } catch (error) {
       // It stands in the conversation no more.
       this.post({ type: "putBack", text: textOf(input) });
