@@ -2348,6 +2348,11 @@ export type ThreadRollbackParams = {
    * count: an undo, or a turn of their own commands, goes with the turn before it.
    */
   numTurns: number;
+  /**
+   * The last turn as the caller knows the conversation. If the last one is another by now nothing is dropped, and the error is
+   * `turnMismatch`: so a request that is sent twice drops once.
+   */
+  expectedTurnId?: TurnId | null;
 };
 
 export type ThreadRollbackResult = {

@@ -10,7 +10,7 @@ import { Outbox } from "../src/chat/outbox";
 import type { Draft } from "../src/chat/outbox";
 import { screen } from "../src/chat/terminal";
 import { Heights } from "../src/chat/virtual";
-import { approvalMessage, approvalWords, cut, dateWords, duration, fitsEntry, fitsMessage, judgedWords, percentUsed, scopeWords, shown, threadName, tokens, visible } from "../src/chat/words";
+import { approvalMessage, approvalWords, cut, dateWords, duration, fitsEntry, fitsMessage, imagesOf, judgedWords, percentUsed, scopeWords, shown, threadName, tokens, visible } from "../src/chat/words";
 import { edited, outcome, spanAt } from "../src/proposals/regions";
 import type { Approval, CommandApproval, Hunk } from "../src/protocol";
 import { patchText } from "../src/rename_patch";
@@ -338,4 +338,9 @@ test("names and texts of others show what hides in them, and dates are no such t
   assert.equal(shown(`${code}\nx\u200by\n${code}`), `${code}\nx<U+200B>y\n${code}`);
   assert.equal(shown("grüße 👩🏽\u200d🔬"), "grüße 👩🏽\u200d🔬");
   assert.equal(shown(dateWords("3:04\u202fPM \u200e1")), "3:04 PM 1");
+});
+
+test("of a message that was sent before, the pictures that the composer can take are there again", () => {
+  const picture = "data:image/png;base64,AA==";
+  assert.deepEqual(imagesOf([{ type: "text", text: "x" }, { type: "image", url: picture }, { type: "image", url: "https://example.org/a.png" }, { type: "localImage", path: "/a.png" }]), [picture]);
 });

@@ -43,6 +43,15 @@ test("a thread from the store is its turns, with what is said of their ends", ()
   );
   assert.deepEqual(view.rows.map((row) => row.key), ["1", "2", "end:b", "error:c"]);
   assert.deepEqual(view.running, { turnId: "d", startedAtMs: 7 });
+  assert.equal(view.lastTurn, "d");
+});
+
+test("the last turn is the one that began last, whether or not anything is shown of it", () => {
+  const model = new ThreadModel(viewOf(thread([turn({ id: "a", items: [message("1", "x")] }), turn({ id: "b" })])));
+  assert.equal(model.view.lastTurn, "b");
+  model.apply(event("countersign/turn/started", { turn: turn({ id: "c", status: "inProgress" }) }));
+  model.apply(event("countersign/turn/completed", { turn: turn({ id: "c" }), unanswered: [] }));
+  assert.equal(model.view.lastTurn, "c");
 });
 
 test("a message streams in and ends", () => {

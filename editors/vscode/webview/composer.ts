@@ -6,7 +6,7 @@ import type { Approvals } from "../src/chat/approvals";
 import { InputHistory } from "../src/chat/history";
 import { COMMANDS, complete, couldFit, mention, ownCommand, triggerAt } from "../src/chat/mentions";
 import type { Trigger } from "../src/chat/mentions";
-import { Outbox } from "../src/chat/outbox";
+import { Outbox, joined } from "../src/chat/outbox";
 import type { Draft } from "../src/chat/outbox";
 import type { Choices, SymbolEntry, ToPage } from "../src/chat/wire";
 import type { FileMatch, Mode, Model, ThreadSettings } from "../src/protocol";
@@ -410,8 +410,9 @@ export class Composer {
   /** Sends the message of a turn again that failed before anything was done, or has the agent continue; with what was picked since. What is being written stays. */
   again(turnId: string | undefined): void {
     const choices = this.takeChosen();
-    if (turnId === undefined) post({ type: "send", token: null, text: "Continue.", images: [], queue: false, choices, leaveOut: [] });
-    else post({ type: "retry", turnId, choices });
+    const token = this.outbox.put({ text: "", images: [], choices });
+    if (turnId === undefined) post({ type: "send", token, text: "Continue.", images: [], queue: false, choices, leaveOut: [] });
+    else post({ type: "retry", token, turnId, choices });
   }
 
   /** What was picked goes along once: from then on it is in force. */
@@ -428,12 +429,24 @@ export class Composer {
 
   /** It is not: all of it comes back, before what was written since. The focus stays where it is. */
   unsent(token: number): void {
-    const back = this.outbox.back(token, { text: this.text.value, images: this.pictures, choices: this.chosen });
-    if (back !== undefined) {
-      this.chosen = { ...back.choices };
-      this.fill(back.text, [...back.images]);
-      this.drawSettings();
-    }
+    const back = this.outbox.back(token, this.draft());
+    if (back !== undefined) this.show(back);
+  }
+
+  /** Puts a message that was sent before back, in the same way. */
+  putBack(text: string, images: readonly string[]): void {
+    this.show(joined({ text, images, choices: {} }, this.draft()));
+    this.focus();
+  }
+
+  private draft(): Draft {
+    return { text: this.text.value, images: this.pictures, choices: this.chosen };
+  }
+
+  private show(draft: Draft): void {
+    this.chosen = { ...draft.choices };
+    this.fill(draft.text, [...draft.images]);
+    this.drawSettings();
   }
 
   private stop(): void {

@@ -2,7 +2,9 @@
  * Goes back to before a message of the person's: the conversation, the files, or both. What each would do is said first.
  */
 import * as vscode from "vscode";
+import type { UserInput } from "../protocol";
 import { counts, unifiedLines } from "./diff";
+import { Changed, rollBack } from "./roll_back";
 import type { Threads } from "./threads";
 import { isUndone, undoneTurns } from "./view";
 import type { ThreadView } from "./view";
@@ -11,14 +13,13 @@ import { nameOf, plain, textOf } from "./words";
 /** A turn that begins with a message of the person's. */
 interface Asked {
   readonly turnId: string;
-  readonly words: string;
+  readonly message: readonly UserInput[];
 }
 
 /**
- * Asks what is to be as before the turn, the last one if none is named, and does it. The words of the message are returned if it is gone from
- * the conversation.
+ * Asks what is to be as before the turn, the last one if none is named, and does it. The message is returned if it is gone from the conversation.
  */
-export async function goBack(threads: Threads, view: ThreadView, turnId?: string): Promise<string | undefined> {
+export async function goBack(threads: Threads, view: ThreadView, turnId?: string): Promise<readonly UserInput[] | undefined> {
   const all = asked(view);
   const at = turnId === undefined ? all.length - 1 : all.findIndex((one) => one.turnId === turnId);
   const target = all[at];
@@ -26,6 +27,8 @@ export async function goBack(threads: Threads, view: ThreadView, turnId?: string
     throw new Error("There is no message to restore to.");
   }
   const gone = all.slice(at);
+  const lastTurn = (): string | undefined => threads.get(view.id)?.view.lastTurn;
+  let seen = lastTurn();
   const undone = undoneTurns(view);
   const diff = await diffOf(threads, view.id, gone.filter((one) => !undone.has(one.turnId)));
   const { files, added, removed } = sumOf(diff);
@@ -38,7 +41,7 @@ export async function goBack(threads: Threads, view: ThreadView, turnId?: string
   const show = { label: "Show What Would Be Undone", detail: "" };
   for (;;) {
     const chosen = await vscode.window.showQuickPick(files === 0 ? [conversation] : [both, conversation, onlyFiles, show], {
-      title: `Restore to before “${nameOf(target.words, 60)}”`,
+      title: `Restore to before “${nameOf(textOf(target.message), 60)}”`,
       placeHolder: "What you changed since then stays",
       ignoreFocusOut: true,
     });
@@ -50,19 +53,22 @@ export async function goBack(threads: Threads, view: ThreadView, turnId?: string
       await vscode.window.showTextDocument(document, { preview: true });
       continue;
     }
+    if (lastTurn() !== seen) {
+      throw new Changed();
+    }
     if (chosen !== conversation) {
-      await undo(threads, view.id, target.turnId);
+      seen = await undo(threads, view.id, target.turnId);
     }
     if (chosen === onlyFiles) {
       return undefined;
     }
-    await threads.request("countersign/thread/rollback", { threadId: view.id, numTurns: gone.length });
-    return target.words;
+    await rollBack(threads.request, { threadId: view.id, numTurns: gone.length, expectedTurnId: seen ?? null });
+    return target.message;
   }
 }
 
-/** The files first: without its turns the conversation would not know what to undo. */
-async function undo(threads: Threads, threadId: string, turnId: string): Promise<void> {
+/** The files first: without its turns the conversation would not know what to undo. Gives the turn that has undone them. */
+async function undo(threads: Threads, threadId: string, turnId: string): Promise<string> {
   const turn = await threads.finished(async () => (await threads.request("countersign/turn/undo", { threadId, turnId })).turnId);
   if (turn.status !== "completed") {
     throw new Error(`${turn.error?.message ?? "The undo was stopped."} The conversation stays as it is.`);
@@ -73,13 +79,14 @@ async function undo(threads: Threads, threadId: string, turnId: string): Promise
   if (left.length > 0) {
     void vscode.window.showWarningMessage(plain(`Not as before: ${nameOf(left.join("; "), 500)}`));
   }
+  return turn.id;
 }
 
 function asked(view: ThreadView): Asked[] {
   const found: Asked[] = [];
   for (const { turnId, body } of view.rows) {
     if (turnId !== undefined && body.kind === "item" && body.item.type === "userMessage" && found.at(-1)?.turnId !== turnId) {
-      found.push({ turnId, words: textOf(body.item.content) });
+      found.push({ turnId, message: body.item.content });
     }
   }
   return found;

@@ -14,10 +14,11 @@ import { openFile, openLink } from "./links";
 import type { CommandName } from "./mentions";
 import type { ChatServices } from "./services";
 import type { Outputs } from "./outputs";
+import { Changed, makeWay } from "./roll_back";
 import { NotRunning } from "./threads";
 import type { ThreadModel } from "./view";
 import type { Choices, FromPage, ToPage } from "./wire";
-import { nameOf, textOf, threadName } from "./words";
+import { imagesOf, nameOf, textOf, threadName } from "./words";
 
 /** What `/init` asks for. */
 const INIT = "Look through this project and write AGENTS.md for it, or improve the one that is there: how to build, test and run it, how it is laid out, and the conventions that its code follows. Keep it under a page, and write only what you have seen to be so.";
@@ -38,6 +39,8 @@ export class ChatPage implements vscode.Disposable {
   private opening = 0;
   private readonly cleanup: vscode.Disposable[] = [];
   private readonly early: ToPage[] = [];
+  /** Conversations in which a message is just being sent again. */
+  private readonly retrying = new Set<string>();
 
   constructor(
     private readonly webview: vscode.Webview,
@@ -120,7 +123,7 @@ export class ChatPage implements vscode.Disposable {
   /** Says what went wrong; without a server, what becomes of that. */
   private failed(error: unknown): void {
     const text = error instanceof Error ? error.message : String(error);
-    this.post({ type: "notice", severity: "error", text: error instanceof NotRunning ? (this.services.trouble() ?? text) : text });
+    this.post({ type: "notice", severity: error instanceof Changed ? "info" : "error", text: error instanceof NotRunning ? (this.services.trouble() ?? text) : text });
   }
 
   private async showLater(coming: Promise<ThreadModel>): Promise<boolean> {
@@ -329,8 +332,7 @@ export class ChatPage implements vscode.Disposable {
         if (this.threadId !== undefined) await threads.request("countersign/turn/retryNow", { threadId: this.threadId });
         return;
       case "retry":
-        if (this.threadId !== undefined) await this.retry(this.threadId, message.turnId, message.choices);
-        return;
+        return this.settled(message.token, () => this.retry(this.threadId, message.turnId, message.choices));
       case "goBack":
         if (this.threadId !== undefined) await this.goBack(this.threadId, message.turnId);
         return;
@@ -510,31 +512,45 @@ export class ChatPage implements vscode.Disposable {
     this.post({ type: "notice", severity: "info", text: data.length === 0 ? "No MCP servers are configured. docs/mcp.md says how to add one." : data.map(line).join("\n") });
   }
 
-  /** The failed turn makes way, if it is the last one. Where its message cannot be dropped it is said twice, rather than not at all. */
-  private async retry(threadId: string, turnId: string, choices: Choices): Promise<void> {
+  /** Sends the message of a failed turn again, in its place. Pressed twice, it is sent once. */
+  private async retry(threadId: string | undefined, turnId: string, choices: Choices): Promise<void> {
+    if (threadId === undefined || this.retrying.has(threadId)) {
+      return;
+    }
+    this.retrying.add(threadId);
+    try {
+      await this.sendAgain(threadId, turnId, choices);
+    } finally {
+      this.retrying.delete(threadId);
+    }
+  }
+
+  private async sendAgain(threadId: string, turnId: string, choices: Choices): Promise<void> {
     const { threads } = this.services;
-    const { rows } = (await threads.open(threadId)).view;
-    const input = rows.flatMap(({ turnId: of, body }) => (of === turnId && body.kind === "item" && body.item.type === "userMessage" ? body.item.content : []));
+    const { view } = await threads.open(threadId);
+    const input = view.rows.flatMap(({ turnId: of, body }) => (of === turnId && body.kind === "item" && body.item.type === "userMessage" ? body.item.content : []));
     if (input.length === 0) {
       throw new Error("The message of this turn is not here any more. Write it again.");
     }
-    if (rows.findLast((row) => row.turnId !== undefined)?.turnId === turnId) {
-      await threads.request("countersign/thread/rollback", { threadId, numTurns: 1 }).catch(() => undefined);
-    }
+    const isGone = await makeWay(threads.request, view, turnId);
     try {
       await this.turn(threadId, input, false, choices);
     } catch (error) {
-      // It stands in the conversation no more.
-      this.post({ type: "putBack", text: textOf(input) });
+      if (isGone) this.putBack(input);
       throw error;
     }
   }
 
-  /** To before a turn, the last one if none is named; the words of its message are there to be sent again. */
+  /** To before a turn, the last one if none is named; its message is there to be sent again. */
   private async goBack(threadId: string, turnId?: string): Promise<void> {
     const { threads } = this.services;
-    const words = await goBack(threads, (await threads.open(threadId)).view, turnId);
-    if (words !== undefined) this.post({ type: "putBack", text: words });
+    const message = await goBack(threads, (await threads.open(threadId)).view, turnId);
+    if (message !== undefined) this.putBack(message);
+  }
+
+  /** A message stands in the conversation no more: it is there to be sent again. */
+  private putBack(input: readonly UserInput[]): void {
+    this.post({ type: "putBack", text: textOf(input), images: imagesOf(input) });
   }
 
   private async queue({ action, queuedId, text }: Extract<FromPage, { type: "queue" }>): Promise<void> {

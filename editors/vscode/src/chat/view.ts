@@ -94,6 +94,8 @@ export interface ThreadView {
   settings: ThreadSettings | undefined;
   rows: Row[];
   running: { turnId: string; startedAtMs: number } | undefined;
+  /** The turn that began last. */
+  lastTurn: string | undefined;
   usage: ThreadTokenUsage | undefined;
   limits: RateLimits | undefined;
   queue: TurnQueue | undefined;
@@ -129,6 +131,7 @@ export function viewOf(thread: Thread, settings?: ThreadSettings): ThreadView {
     settings,
     rows: [],
     running: undefined,
+    lastTurn: thread.turns.at(-1)?.id,
     usage: undefined,
     limits: undefined,
     queue: undefined,
@@ -264,6 +267,7 @@ export class ThreadModel {
         return NOTHING;
       case "countersign/turn/started":
         view.running = { turnId: event.params.turn.id, startedAtMs: event.params.turn.startedAtMs ?? 0 };
+        view.lastTurn = event.params.turn.id;
         view.retry = undefined;
         return NOTHING;
       case "countersign/turn/completed":
