@@ -1,7 +1,7 @@
 /**
  * Where the person writes: mentions, calls, history, pictures, the mode and the model.
  */
-import { APPROVALS, approvalsOf, isOffered } from "../src/chat/approvals";
+import { isOffered, picker } from "../src/chat/approvals";
 import type { Approvals } from "../src/chat/approvals";
 import { InputHistory } from "../src/chat/history";
 import { COMMANDS, complete, couldFit, mention, ownCommand, triggerAt } from "../src/chat/mentions";
@@ -197,15 +197,14 @@ export class Composer {
     ]);
   }
 
-  /** Without a conversation nobody knows yet what its settings say: nothing is chosen then. */
   private drawApprovals(): void {
-    const { settings } = this;
-    const now = this.chosen.approvals ?? (settings === undefined ? undefined : approvalsOf(settings));
-    const names = (Object.keys(APPROVALS) as Approvals[]).filter((name) => isOffered(name, settings?.sandboxPolicy));
-    const other = now === undefined ? [el("option", { attrs: { value: "" } }, settings === undefined ? "Default approvals" : "Custom approvals")] : [];
-    this.approvals.replaceChildren(...other, ...names.map((name) => el("option", { attrs: { value: name, title: APPROVALS[name].means } }, APPROVALS[name].title)));
-    this.approvals.value = now ?? "";
-    this.approvals.title = now === undefined ? "What asks you first" : APPROVALS[now].means;
+    const { approvals } = this.chosen;
+    // What was picked may not be offered any more.
+    if (approvals !== undefined && !isOffered(approvals, this.settings?.sandboxPolicy)) delete this.chosen.approvals;
+    const { entries, value, means } = picker(this.settings, this.chosen.approvals);
+    this.approvals.replaceChildren(...entries.map((one) => el("option", { attrs: { value: one.value, title: one.means } }, one.title)));
+    this.approvals.value = value;
+    this.approvals.title = means;
   }
 
   /** As if a mention had been begun. */
