@@ -4,7 +4,7 @@
 import { isOffered, picker } from "../src/chat/approvals";
 import type { Approvals } from "../src/chat/approvals";
 import { InputHistory } from "../src/chat/history";
-import { COMMANDS, complete, couldFit, mention, ownCommand, triggerAt } from "../src/chat/mentions";
+import { COMMANDS, INIT, complete, couldFit, mention, ownCommand, triggerAt } from "../src/chat/mentions";
 import type { Trigger } from "../src/chat/mentions";
 import { Outbox, joined } from "../src/chat/outbox";
 import type { Draft } from "../src/chat/outbox";
@@ -387,20 +387,17 @@ export class Composer {
     }
     const own = ownCommand(text, this.prompts.map((one) => one.name));
     if (own === "model" || own === "help") {
-      this.fill("", []);
-      if (own === "model") {
-        this.chooseModel();
-      } else {
-        this.set("/");
-        this.focus();
-      }
+      // Pictures wait for the next message.
+      this.set(own === "help" ? "/" : "");
+      if (own === "model") this.chooseModel();
+      else this.focus();
       return;
     }
-    if (own !== undefined && this.pictures.length === 0) {
+    if (own !== undefined && own !== "init" && this.pictures.length === 0) {
       post({ type: "command", token: this.outbox.put({ text, images: [], choices: {} }), name: own });
     } else {
       const draft: Draft = { text, images: this.pictures, choices: this.takeChosen() };
-      post({ type: "send", token: this.outbox.put(draft), ...draft, queue, leaveOut: [...this.leaveOut] });
+      post({ type: "send", token: this.outbox.put(draft), ...draft, text: own === "init" ? INIT : text, queue, leaveOut: [...this.leaveOut] });
     }
     this.history.add(text);
     this.fill("", []);

@@ -98,8 +98,11 @@ export const COMMANDS = [
 
 export type CommandName = Exclude<(typeof COMMANDS)[number]["name"], OwnName>;
 
-/** What the page does by itself. */
-export type OwnName = "model" | "help";
+/** What the page does by itself, or makes a message of. */
+export type OwnName = "model" | "help" | "init";
+
+/** What `/init` asks for. */
+export const INIT = "Look through this project and write AGENTS.md for it, or improve the one that is there: how to build, test and run it, how it is laid out, and the conventions that its code follows. Keep it under a page, and write only what you have seen to be so.";
 
 /** The composer's own command that a text calls, if it calls one and no prompt has its name. */
 export function ownCommand(text: string, prompts: readonly string[]): CommandName | OwnName | undefined {

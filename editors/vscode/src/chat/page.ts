@@ -20,8 +20,6 @@ import type { ThreadModel } from "./view";
 import type { Choices, FromPage, ToPage } from "./wire";
 import { imagesOf, nameOf, textOf, threadName } from "./words";
 
-/** What `/init` asks for. */
-const INIT = "Look through this project and write AGENTS.md for it, or improve the one that is there: how to build, test and run it, how it is laid out, and the conventions that its code follows. Keep it under a page, and write only what you have seen to be so.";
 /** How long events are gathered before the page is told of them. */
 const GATHER_MS = 30;
 /** What the page may hand over of one picture. */
@@ -465,9 +463,6 @@ export class ChatPage implements vscode.Disposable {
     if (name === "new" || name === "clear") {
       this.fresh();
       return;
-    }
-    if (name === "init") {
-      return this.turn(threadId, [{ type: "text", text: INIT }], false, {});
     }
     if (name === "review") {
       const target = threadId ?? (await this.begin()).view.id;
