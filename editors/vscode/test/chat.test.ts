@@ -1,7 +1,7 @@
 import * as assert from "node:assert/strict";
 import { test } from "node:test";
 import { BackOff } from "../src/backoff";
-import { counts, hunkLines, unifiedLines } from "../src/chat/diff";
+import { counts, diffText, hunkLines, unifiedLines } from "../src/chat/diff";
 import { fieldsOf, valueOf } from "../src/chat/form";
 import { highlighted } from "../src/chat/highlight";
 import { InputHistory } from "../src/chat/history";
@@ -343,4 +343,8 @@ test("names and texts of others show what hides in them, and dates are no such t
 test("of a message that was sent before, the pictures that the composer can take are there again", () => {
   const picture = "data:image/png;base64,AA==";
   assert.deepEqual(imagesOf([{ type: "text", text: "x" }, { type: "image", url: picture }, { type: "image", url: "https://example.org/a.png" }, { type: "localImage", path: "/a.png" }]), [picture]);
+});
+
+test("a diff that is opened shows what hides in it", () => {
+  assert.equal(diffText("@@ -1 +1 @@\r\n-a\r\n+a\u202Eb\n"), "@@ -1 +1 @@\n-a\n+a<U+202E>b\n");
 });

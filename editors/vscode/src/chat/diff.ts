@@ -1,6 +1,8 @@
 /**
  * A change of some lines, as lines to draw: what goes, what comes, and what stays between them.
  */
+import { visibleText } from "./visible";
+
 export interface DiffLine {
   readonly kind: "added" | "removed" | "same" | "head";
   readonly text: string;
@@ -43,6 +45,11 @@ export function unifiedLines(diff: string): DiffLine[] {
     }
   }
   return lines;
+}
+
+/** A unified diff as a text that may be seen. */
+export function diffText(diff: string): string {
+  return visibleText(diff.replaceAll("\r\n", "\n"));
 }
 
 /** How many lines come and go. */

@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import type { UserInput } from "../protocol";
 import { counts, unifiedLines } from "./diff";
 import { Changed, rollBack } from "./roll_back";
+import { showDiff } from "./show_diff";
 import type { Threads } from "./threads";
 import { isUndone, undoneTurns } from "./view";
 import type { ThreadView } from "./view";
@@ -49,8 +50,7 @@ export async function goBack(threads: Threads, view: ThreadView, turnId?: string
       return undefined;
     }
     if (chosen === show) {
-      const document = await vscode.workspace.openTextDocument({ language: "diff", content: diff });
-      await vscode.window.showTextDocument(document, { preview: true });
+      await showDiff(diff);
       continue;
     }
     if (lastTurn() !== seen) {

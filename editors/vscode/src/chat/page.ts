@@ -15,6 +15,7 @@ import type { CommandName } from "./mentions";
 import type { ChatServices } from "./services";
 import type { Outputs } from "./outputs";
 import { Changed, makeWay } from "./roll_back";
+import { showDiff } from "./show_diff";
 import { NotRunning } from "./threads";
 import type { ThreadModel } from "./view";
 import type { Choices, FromPage, ToPage } from "./wire";
@@ -484,9 +485,7 @@ export class ChatPage implements vscode.Disposable {
         return;
       case "diff": {
         const { diff } = await threads.request("countersign/turn/diff", { threadId });
-        const document = await vscode.workspace.openTextDocument({ language: "diff", content: diff || "The last turn changed nothing.\n" });
-        await vscode.window.showTextDocument(document, { preview: true });
-        return;
+        return showDiff(diff || "The last turn changed nothing.\n");
       }
       case "rollback":
       case "rewind":
