@@ -471,12 +471,13 @@ export class ChatPage implements vscode.Disposable {
       await threads.request("countersign/review/start", { threadId: target, target: { type: "uncommittedChanges" } });
       return;
     }
+    if (name === "mcp") {
+      return this.tellServers(threadId);
+    }
     if (threadId === undefined) {
       throw new Error("There is no conversation yet. Ask something first.");
     }
     switch (name) {
-      case "mcp":
-        return this.tellServers(threadId);
       case "compact":
         await threads.request("countersign/thread/compact", { threadId });
         return;
@@ -499,11 +500,11 @@ export class ChatPage implements vscode.Disposable {
     }
   }
 
-  /** Which MCP servers the conversation has, and how each is. */
-  private async tellServers(threadId: string): Promise<void> {
-    const { data } = await this.services.threads.request("countersign/mcp/list", { threadId });
+  /** Which MCP servers the conversation has, or a new one would have, and how each is. */
+  private async tellServers(threadId: string | undefined): Promise<void> {
+    const { data } = await this.services.threads.request("countersign/mcp/list", { threadId: threadId ?? null });
     const line = ({ name, status, tools, error }: McpServer): string => `${nameOf(name)}: ${status}, ${tools.length === 1 ? "1 tool" : `${tools.length} tools`}${error ? `. ${error}` : ""}`;
-    this.post({ type: "notice", severity: "info", text: data.length === 0 ? "No MCP servers are configured. docs/mcp.md says how to add one." : data.map(line).join("\n") });
+    this.post({ type: "notice", severity: "info", text: data.length === 0 ? "No MCP servers are configured. Name them in the file config.toml in ~/.countersign, each in a table of its own:\n[mcp_servers.docs]\ncommand = \"npx\"\nargs = [\"-y\", \"some-docs-server\"]\nA service on the network has a url in place of command and args. New conversations have them then." : data.map(line).join("\n") });
   }
 
   /** Sends the message of a failed turn again, in its place. Pressed twice, it is sent once. */
