@@ -1,7 +1,7 @@
 import * as assert from "node:assert/strict";
 import { test } from "node:test";
 import { BackOff } from "../src/backoff";
-import { counts, diffText, hunkLines, unifiedLines } from "../src/chat/diff";
+import { counts, diffText, hunkLines, unifiedLines, withoutFiles } from "../src/chat/diff";
 import { fieldsOf, valueOf } from "../src/chat/form";
 import { highlighted } from "../src/chat/highlight";
 import { InputHistory } from "../src/chat/history";
@@ -347,4 +347,14 @@ test("of a message that was sent before, the pictures that the composer can take
 
 test("a diff that is opened shows what hides in it", () => {
   assert.equal(diffText("@@ -1 +1 @@\r\n-a\r\n+a\u202Eb\n"), "@@ -1 +1 @@\n-a\n+a<U+202E>b\n");
+});
+
+test("of a diff those files are left out that are named, in the folder and beside it", () => {
+  const part = (from: string, to = from): string => `diff --git ${from} ${to.replace(/^a\//, "b/")}\n--- ${from}\n@@ -1 +1 @@\n-diff --git a/x b/x\n+y\n`;
+  const [one, longer, moved, beside] = [part("a/src/one"), part("a/src/one two"), part("a/old", "a/new"), part("/etc/x")];
+  const all = one + longer + moved + beside;
+  assert.equal(withoutFiles(all, "/w", new Set()), all);
+  assert.equal(withoutFiles(all, "/w", new Set(["/w/src/one"])), longer + moved + beside);
+  assert.equal(withoutFiles(all, "/w", new Set(["/w/old", "/etc/x"])), one + longer);
+  assert.equal(withoutFiles(all, "/v", new Set(["/w/src/one"])), all);
 });

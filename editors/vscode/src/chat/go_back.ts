@@ -3,11 +3,11 @@
  */
 import * as vscode from "vscode";
 import type { UserInput } from "../protocol";
-import { counts, unifiedLines } from "./diff";
+import { counts, fileParts, unifiedLines, withoutFiles } from "./diff";
 import { Changed, rollBack } from "./roll_back";
 import { showDiff } from "./show_diff";
 import type { Threads } from "./threads";
-import { isUndone, undoneTurns } from "./view";
+import { isUndone, undoneFiles, undoneTurns } from "./view";
 import type { ThreadView } from "./view";
 import { nameOf, plain, textOf } from "./words";
 
@@ -31,7 +31,7 @@ export async function goBack(threads: Threads, view: ThreadView, turnId?: string
   const lastTurn = (): string | undefined => threads.get(view.id)?.view.lastTurn;
   let seen = lastTurn();
   const undone = undoneTurns(view);
-  const diff = await diffOf(threads, view.id, gone.filter((one) => !undone.has(one.turnId)));
+  const diff = await diffOf(threads, view, gone.filter((one) => !undone.has(one.turnId)));
   const { files, added, removed } = sumOf(diff);
   // Short enough to be read to its end in a list.
   const back = `Undoes ${files === 1 ? "1 file" : `${files} files`}, +${added} −${removed}.`;
@@ -92,14 +92,19 @@ function asked(view: ThreadView): Asked[] {
   return found;
 }
 
-async function diffOf(threads: Threads, threadId: string, turns: readonly Asked[]): Promise<string> {
-  const diffs = turns.map(({ turnId }) => threads.request("countersign/turn/diff", { threadId, turnId }));
-  return (await Promise.all(diffs)).map(({ diff }) => diff).join("");
+/** One after the other: of a long conversation there may be hundreds. */
+async function diffOf(threads: Threads, view: ThreadView, turns: readonly Asked[]): Promise<string> {
+  const diffs: string[] = [];
+  for (const { turnId } of turns) {
+    const { diff } = await threads.request("countersign/turn/diff", { threadId: view.id, turnId });
+    diffs.push(withoutFiles(diff, view.cwd, undoneFiles(view, turnId)));
+  }
+  return diffs.join("");
 }
 
 /** Of a file that several turns changed each change is counted. */
 function sumOf(diff: string): { files: number; added: number; removed: number } {
-  const parts = diff.split(/^(?=diff --git )/m).filter((part) => part.startsWith("diff --git "));
+  const parts = fileParts(diff);
   const names = new Set(parts.map((part) => part.slice(0, part.indexOf("\n"))));
   const sums = parts.map((part) => counts(unifiedLines(part)));
   return { files: names.size, added: sums.reduce((sum, one) => sum + one.added, 0), removed: sums.reduce((sum, one) => sum + one.removed, 0) };

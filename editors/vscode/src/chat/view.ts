@@ -217,6 +217,24 @@ export function undoneOf(view: ThreadView, row: Row): Set<string> {
   return undone;
 }
 
+/** The files of a turn of which nothing that commands or patches did is left, though the turn is not undone as such. */
+export function undoneFiles(view: ThreadView, turnId: string): Set<string> {
+  const undone = new Set<string>();
+  const left = new Set<string>();
+  for (const row of view.rows) {
+    if (row.turnId !== turnId || row.body.kind !== "item") continue;
+    const { item } = row.body;
+    if (item.type === "commandChanges") {
+      const gone = undoneOf(view, row);
+      for (const { path } of item.changes) (gone.has(path) ? undone : left).add(path);
+    } else if (item.type === "fileChange") {
+      const made = item.applied ?? (item.status === "completed" ? item.changes : []);
+      for (const { path } of made) left.add(path);
+    }
+  }
+  return new Set([...undone].filter((path) => !left.has(path)));
+}
+
 /** A view with the way to its rows by key. */
 export class ThreadModel {
   private readonly index = new Map<string, number>();
