@@ -5,7 +5,7 @@ import { counts, diffText, hunkLines, unifiedLines, withoutFiles } from "../src/
 import { fieldsOf, valueOf } from "../src/chat/form";
 import { highlighted } from "../src/chat/highlight";
 import { InputHistory } from "../src/chat/history";
-import { complete, couldFit, mention, ownCommand, triggerAt } from "../src/chat/mentions";
+import { complete, couldFit, fromFolder, mention, ownCommand, triggerAt } from "../src/chat/mentions";
 import { Outbox } from "../src/chat/outbox";
 import type { Draft } from "../src/chat/outbox";
 import { screen } from "../src/chat/terminal";
@@ -357,4 +357,16 @@ test("of a diff those files are left out that are named, in the folder and besid
   assert.equal(withoutFiles(all, "/w", new Set(["/w/src/one"])), longer + moved + beside);
   assert.equal(withoutFiles(all, "/w", new Set(["/w/old", "/etc/x"])), one + longer);
   assert.equal(withoutFiles(all, "/v", new Set(["/w/src/one"])), all);
+});
+
+test("a file of another folder of the workspace is mentioned with the folder's name in front", () => {
+  for (const [folder, cwd, expected] of [
+    ["/w/shop", "/w/shop", "src/a.ts"],
+    ["/w/depot", "/w/shop", "depot/src/a.ts"],
+    ["/w/depot/", undefined, "depot/src/a.ts"],
+    ["C:\\w\\depot", "C:\\w\\shop", "depot/src/a.ts"],
+    ["/", "/w/shop", "src/a.ts"],
+  ] as const) {
+    assert.equal(fromFolder("src/a.ts", folder, cwd), expected);
+  }
 });

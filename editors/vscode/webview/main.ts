@@ -4,7 +4,7 @@
 import { ThreadModel } from "../src/chat/view";
 import type { ThreadView } from "../src/chat/view";
 import type { Remedy, ToPage } from "../src/chat/wire";
-import { cut, dateWords, duration, imagesOf, percentUsed, textOf, threadName, tokens, windowName, windowShort } from "../src/chat/words";
+import { cut, dateWords, duration, imagesOf, percentUsed, textOf, threadName, tokens, visibleText, windowName, windowShort } from "../src/chat/words";
 import { Shown } from "../src/proposals/shown";
 import { isWaiting } from "../src/proposals/state";
 import type { RateWindow, UserInput } from "../src/protocol";
@@ -264,7 +264,7 @@ function meter(name: string, percent: number, words: string): HTMLElement {
 function tell(event: ThreadEvent): void {
   switch (event.method) {
     case "countersign/turn/completed":
-      live.textContent = event.params.turn.status === "completed" ? `The agent says: ${cut(event.params.lastAgentMessage ?? "done", 600)}` : event.params.turn.status === "failed" ? `The turn failed. ${event.params.turn.error?.message ?? ""}` : "The turn was stopped.";
+      live.textContent = visibleText(event.params.turn.status === "completed" ? `The agent says: ${cut(event.params.lastAgentMessage ?? "done", 600)}` : event.params.turn.status === "failed" ? `The turn failed. ${event.params.turn.error?.message ?? ""}` : "The turn was stopped.");
       break;
     case "countersign/approval/requested":
     case "countersign/userInput/requested":

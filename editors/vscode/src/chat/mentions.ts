@@ -63,6 +63,12 @@ export function couldFit(sought: string, query: string): boolean {
   return at === wanted.length;
 }
 
+/** A path below a folder of the workspace, as it leads there from another folder: with the folder's name in front. */
+export function fromFolder(path: string, folder: string, cwd: string | undefined): string {
+  const name = folder.split(/[/\\]/).findLast(Boolean);
+  return folder === cwd || name === undefined ? path : `${name}/${path}`;
+}
+
 /** Puts `chosen` in the place of what was being typed; a blank comes behind it. */
 export function complete(text: string, caret: number, trigger: Trigger, chosen: string): { text: string; caret: number } {
   const rest = text.slice(caret).replace(/^"/, "");

@@ -3,7 +3,7 @@
  */
 import * as vscode from "vscode";
 import type { FileMatch, McpElicitationResponse, McpRequestId, McpServer, ModelListResult, SettingsOverride, UserInput } from "../protocol";
-import { foldersOnDisk } from "../folders";
+import { foldersOnDisk, mentionedPath } from "../folders";
 import { openForServer } from "../questions";
 import type { ThreadEvent } from "../rpc";
 import { findSymbols } from "../symbols";
@@ -584,7 +584,7 @@ export class ChatPage implements vscode.Disposable {
   private async search(token: number, query: string): Promise<void> {
     const [files, symbols] = await Promise.all([
       query === "" ? Promise.resolve(openFiles(this.cwd())) : this.services.threads.request("countersign/file/search", { query, limit: 12, cancellationToken: "chat" }).then((result) => result.files, () => []),
-      query.length < 2 ? Promise.resolve([]) : findSymbols(query, 6),
+      query.length < 2 ? Promise.resolve([]) : findSymbols(query, 6, this.cwd()),
     ]);
     this.post({ type: "found", token, files, symbols });
   }
@@ -598,9 +598,9 @@ function openFiles(folder: string | undefined): FileMatch[] {
     return [...files.filter((file) => file.isActive), ...files.filter((file) => !file.isActive)];
   });
   const matches = uris.flatMap(({ uri }): FileMatch[] => {
-    const path = vscode.workspace.asRelativePath(uri, false);
-    const fileName = path.split(/[/\\]/).at(-1) ?? path;
-    return uri.scheme === "file" && path !== uri.fsPath ? [{ root: folder ?? "", path, fileName, matchType: "file", score: 0, indices: [] }] : [];
+    const path = mentionedPath(uri, folder);
+    const fileName = path?.split(/[/\\]/).at(-1);
+    return path !== undefined && fileName !== undefined ? [{ root: folder ?? "", path, fileName, matchType: "file", score: 0, indices: [] }] : [];
   });
   return matches.filter((one, i) => matches.findIndex(({ path }) => path === one.path) === i).slice(0, 12);
 }
