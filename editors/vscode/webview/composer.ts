@@ -246,7 +246,7 @@ export class Composer {
         if (out) this.leaveOut.delete(kind);
         else this.leaveOut.add(kind);
         this.drawChips();
-      }, { class: out ? "chip out" : "chip", title: out ? "Not told to the agent. Press to tell it" : "Told to the agent. Press to leave it out", attrs: { "aria-pressed": String(!out) } });
+      }, { class: out ? "chip out" : "chip", title: out ? "Not sent to the agent. Click to send it" : "Sent to the agent. Click to leave it out", attrs: { "aria-pressed": String(!out) } });
     };
     this.chips.replaceChildren(
       ...(activeFile === null ? [] : [chip("activeFile", activeFile)]),
@@ -486,7 +486,7 @@ export class Composer {
       ...this.pictures.map((url, i) => el("span", { class: "picture" }, el("img", { attrs: { src: url, alt: `Picture ${i + 1}` } }), button("", () => {
         this.pictures.splice(i, 1);
         this.drawPictures();
-      }, { class: "icon-button", label: `Take picture ${i + 1} out`, icon: "close" }))),
+      }, { class: "icon-button", label: `Remove picture ${i + 1}`, icon: "close" }))),
     );
   }
 }

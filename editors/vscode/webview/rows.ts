@@ -81,7 +81,7 @@ const LABELS: Readonly<Partial<Record<string, string>>> = {
 };
 
 /** What an undo came to for one file. */
-const undoWords: Readonly<Partial<Record<string, string>>> = { restored: "restored", removed: "removed", merged: "taken out, with what was changed since kept", kept: "as it was", conflict: "left as it is", skipped: "not restored" };
+const undoWords: Readonly<Partial<Record<string, string>>> = { restored: "restored", removed: "removed", merged: "undone, and later changes kept", kept: "as it was", conflict: "left as it is", skipped: "not restored" };
 
 function labelOf(row: Row): string {
   const what = row.body.kind === "item" ? (LABELS[row.body.item.type] ?? row.body.item.type) : { question: "Question", error: "Error", note: "Note", unanswered: "Not sent" }[row.body.kind];

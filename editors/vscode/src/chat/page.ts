@@ -409,7 +409,7 @@ export class ChatPage implements vscode.Disposable {
   private async send(threadId: string | undefined, message: Extract<FromPage, { type: "send" }>): Promise<void> {
     const { images } = message;
     if (!images.every((url) => /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/.test(url) && url.length <= MOST_IMAGE)) {
-      throw new Error("Nothing was sent: only pictures of the kinds PNG, JPEG, GIF and WebP, up to 15 MB each, can be. Take the other ones out.");
+      throw new Error("Nothing was sent: only pictures of the kinds PNG, JPEG, GIF and WebP, up to 15 MB each, can be. Remove the other ones.");
     }
     const input: UserInput[] = [...(message.text.trim() === "" ? [] : [{ type: "text", text: message.text } as const]), ...images.map((url) => ({ type: "image", url }) as const)];
     if (input.length > 0) {
