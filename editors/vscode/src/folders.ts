@@ -2,6 +2,7 @@
  * The folders of the window: which of them the agent can work in, and which one a new conversation gets.
  */
 import * as vscode from "vscode";
+import { fromFolder } from "./chat/mentions";
 
 /** Commands and the sandbox need files on a disk: a folder of another file system is none of these. */
 export function foldersOnDisk(): vscode.WorkspaceFolder[] {
@@ -27,4 +28,14 @@ export async function folderForConversation(): Promise<string | undefined | null
   const items = folders.map((folder) => ({ label: folder.name, description: folder.uri.fsPath, path: folder.uri.fsPath }));
   const picked = await vscode.window.showQuickPick(items, { title: "New conversation", placeHolder: "In which folder is the agent to work?" });
   return picked === undefined ? null : picked.path;
+}
+
+/** A file's path as it is mentioned in a conversation that works in `cwd`; undefined if it is in no folder of the window. */
+export function mentionedPath(uri: vscode.Uri, cwd: string | undefined): string | undefined {
+  const folder = vscode.workspace.getWorkspaceFolder(uri);
+  if (folder?.uri.scheme !== "file") {
+    return undefined;
+  }
+  const path = vscode.workspace.asRelativePath(uri, false);
+  return foldersOnDisk().length > 1 ? fromFolder(path, folder.uri.fsPath, cwd) : path;
 }

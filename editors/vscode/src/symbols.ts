@@ -5,13 +5,14 @@ import * as vscode from "vscode";
 import { unlessCancelled } from "./cancelled";
 import { mention } from "./chat/mentions";
 import type { SymbolEntry } from "./chat/wire";
+import { mentionedPath } from "./folders";
 
 export async function workspaceSymbols(query: string, token: vscode.CancellationToken): Promise<vscode.SymbolInformation[]> {
   return (await unlessCancelled(token, () => vscode.commands.executeCommand<vscode.SymbolInformation[] | undefined>("vscode.executeWorkspaceSymbolProvider", query))) ?? [];
 }
 
-/** Symbols that can be mentioned. */
-export async function findSymbols(query: string, most: number): Promise<SymbolEntry[]> {
+/** Symbols that can be mentioned in a conversation that works in `cwd`. */
+export async function findSymbols(query: string, most: number, cwd: string | undefined): Promise<SymbolEntry[]> {
   const found = await workspaceSymbols(query, new vscode.CancellationTokenSource().token);
   return found
     .filter((one) => one.location.uri.scheme === "file")
@@ -20,7 +21,7 @@ export async function findSymbols(query: string, most: number): Promise<SymbolEn
       name: one.name,
       kind: kindOf(one.kind),
       container: one.containerName || vscode.workspace.asRelativePath(one.location.uri),
-      mention: mention(vscode.workspace.asRelativePath(one.location.uri, false), { start: one.location.range.start.line + 1, end: one.location.range.end.line + 1 }),
+      mention: mention(mentionedPath(one.location.uri, cwd) ?? one.location.uri.fsPath, { start: one.location.range.start.line + 1, end: one.location.range.end.line + 1 }),
     }));
 }
 

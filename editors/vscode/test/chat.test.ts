@@ -1,16 +1,16 @@
 import * as assert from "node:assert/strict";
 import { test } from "node:test";
 import { BackOff } from "../src/backoff";
-import { counts, hunkLines, unifiedLines } from "../src/chat/diff";
+import { counts, diffText, hunkLines, unifiedLines, withoutFiles } from "../src/chat/diff";
 import { fieldsOf, valueOf } from "../src/chat/form";
 import { highlighted } from "../src/chat/highlight";
 import { InputHistory } from "../src/chat/history";
-import { complete, couldFit, mention, ownCommand, triggerAt } from "../src/chat/mentions";
+import { complete, couldFit, fromFolder, mention, ownCommand, triggerAt } from "../src/chat/mentions";
 import { Outbox } from "../src/chat/outbox";
 import type { Draft } from "../src/chat/outbox";
 import { screen } from "../src/chat/terminal";
 import { Heights } from "../src/chat/virtual";
-import { approvalMessage, approvalWords, cut, dateWords, duration, fitsEntry, fitsMessage, judgedWords, percentUsed, scopeWords, shown, threadName, tokens, visible } from "../src/chat/words";
+import { approvalMessage, approvalWords, cut, dateWords, duration, fitsEntry, fitsMessage, imagesOf, judgedWords, percentUsed, scopeWords, shown, threadName, tokens, visible } from "../src/chat/words";
 import { edited, outcome, spanAt } from "../src/proposals/regions";
 import type { Approval, CommandApproval, Hunk } from "../src/protocol";
 import { patchText } from "../src/rename_patch";
@@ -338,4 +338,35 @@ test("names and texts of others show what hides in them, and dates are no such t
   assert.equal(shown(`${code}\nx\u200by\n${code}`), `${code}\nx<U+200B>y\n${code}`);
   assert.equal(shown("grüße 👩🏽\u200d🔬"), "grüße 👩🏽\u200d🔬");
   assert.equal(shown(dateWords("3:04\u202fPM \u200e1")), "3:04 PM 1");
+});
+
+test("of a message that was sent before, the pictures that the composer can take are there again", () => {
+  const picture = "data:image/png;base64,AA==";
+  assert.deepEqual(imagesOf([{ type: "text", text: "x" }, { type: "image", url: picture }, { type: "image", url: "https://example.org/a.png" }, { type: "localImage", path: "/a.png" }]), [picture]);
+});
+
+test("a diff that is opened shows what hides in it", () => {
+  assert.equal(diffText("@@ -1 +1 @@\r\n-a\r\n+a\u202Eb\n"), "@@ -1 +1 @@\n-a\n+a<U+202E>b\n");
+});
+
+test("of a diff those files are left out that are named, in the folder and beside it", () => {
+  const part = (from: string, to = from): string => `diff --git ${from} ${to.replace(/^a\//, "b/")}\n--- ${from}\n@@ -1 +1 @@\n-diff --git a/x b/x\n+y\n`;
+  const [one, longer, moved, beside] = [part("a/src/one"), part("a/src/one two"), part("a/old", "a/new"), part("/etc/x")];
+  const all = one + longer + moved + beside;
+  assert.equal(withoutFiles(all, "/w", new Set()), all);
+  assert.equal(withoutFiles(all, "/w", new Set(["/w/src/one"])), longer + moved + beside);
+  assert.equal(withoutFiles(all, "/w", new Set(["/w/old", "/etc/x"])), one + longer);
+  assert.equal(withoutFiles(all, "/v", new Set(["/w/src/one"])), all);
+});
+
+test("a file of another folder of the workspace is mentioned with the folder's name in front", () => {
+  for (const [folder, cwd, expected] of [
+    ["/w/shop", "/w/shop", "src/a.ts"],
+    ["/w/depot", "/w/shop", "depot/src/a.ts"],
+    ["/w/depot/", undefined, "depot/src/a.ts"],
+    ["C:\\w\\depot", "C:\\w\\shop", "depot/src/a.ts"],
+    ["/", "/w/shop", "src/a.ts"],
+  ] as const) {
+    assert.equal(fromFolder("src/a.ts", folder, cwd), expected);
+  }
 });

@@ -2,7 +2,7 @@ import * as assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { test } from "node:test";
-import { MOST_OUTPUT, ThreadModel, undoneOf, viewOf } from "../src/chat/view";
+import { MOST_OUTPUT, ThreadModel, undoneFiles, undoneOf, viewOf } from "../src/chat/view";
 import type { Approval, Proposal, Thread, ThreadItem, Turn } from "../src/protocol";
 import { NOTIFICATIONS } from "../src/rpc";
 import type { ThreadEvent } from "../src/rpc";
@@ -43,6 +43,15 @@ test("a thread from the store is its turns, with what is said of their ends", ()
   );
   assert.deepEqual(view.rows.map((row) => row.key), ["1", "2", "end:b", "error:c"]);
   assert.deepEqual(view.running, { turnId: "d", startedAtMs: 7 });
+  assert.equal(view.lastTurn, "d");
+});
+
+test("the last turn is the one that began last, whether or not anything is shown of it", () => {
+  const model = new ThreadModel(viewOf(thread([turn({ id: "a", items: [message("1", "x")] }), turn({ id: "b" })])));
+  assert.equal(model.view.lastTurn, "b");
+  model.apply(event("countersign/turn/started", { turn: turn({ id: "c", status: "inProgress" }) }));
+  model.apply(event("countersign/turn/completed", { turn: turn({ id: "c" }), unanswered: [] }));
+  assert.equal(model.view.lastTurn, "c");
 });
 
 test("a message streams in and ends", () => {
@@ -183,6 +192,15 @@ test("what a command changed says what of it is undone, by itself, with its turn
   assert.deepEqual(undone(), []);
   undo("5", "y", { turns: ["u"], files: [{ path: "/w/a", result: "removed" }, { path: "/w/b", result: "merged" }] });
   assert.deepEqual(undone(), ["/w/a", "/w/b"]);
+});
+
+test("of a turn those files are as before that single undos have brought back, unless a patch changed them too", () => {
+  const changed = (id: string, ...paths: string[]): ThreadItem => ({ type: "commandChanges", id, changes: paths.map((path) => ({ path, kind: { type: "update" }, added: 1, removed: 0 })) });
+  const patch: ThreadItem = { type: "fileChange", id: "p", changes: [{ path: "/w/c", kind: { type: "update" }, diff: "" }], status: "completed" };
+  const undo: ThreadItem = { type: "undo", id: "n", turns: [], itemId: "x", status: "completed", files: ["/w/a", "/w/b", "/w/c"].map((path) => ({ path, result: "restored" })) };
+  const view = viewOf(thread([turn({ items: [changed("x", "/w/a", "/w/b", "/w/c", "/w/d"), changed("y", "/w/b"), patch] }), turn({ id: "v", kind: "undo", items: [undo] })]));
+  assert.deepEqual([...undoneFiles(view, "u")], ["/w/a"]);
+  assert.deepEqual([...undoneFiles(view, "v")], []);
 });
 
 test("a proposal moves with what is typed", () => {

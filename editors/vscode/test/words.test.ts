@@ -5,11 +5,11 @@ import { test } from "node:test";
 
 // The tests run from out-test/test.
 const root = path.resolve(__dirname, "..", "..");
-const manifest = JSON.parse(fs.readFileSync(path.join(root, "package.json"), "utf8")) as { contributes: { commands: { title: string }[] } };
+const manifest = JSON.parse(fs.readFileSync(path.join(root, "package.json"), "utf8")) as { contributes: { commands: { title: string }[]; configuration: { properties: Record<string, { markdownDescription?: string }> } } };
 const page = fs.readFileSync(path.join(root, "..", "..", "docs", "words.md"), "utf8");
 
 /** Words of earlier versions, and such as have another one in the table. */
-const OUT = /\b(take[sn]? back|anew|mend|told|otherwise|doctor|log (in|out)|sum up|converse|go on|bring back|put away|tool servers?|drop)\b/i;
+const OUT = /\b(take[sn]? back|anew|mend|told|otherwise|doctor|log (in|out)|sum up|sums up|converse|go on|bring back|put away|tool servers?|drop)\b/i;
 
 test("each title of a command stands in docs/words.md, and nothing else", () => {
   const table = page.slice(page.indexOf("## Commands of VS Code"));
@@ -23,5 +23,11 @@ test("no title has a word that is out of use, nor a British spelling", () => {
   for (const { title } of manifest.contributes.commands) {
     assert.doesNotMatch(title, OUT);
     assert.doesNotMatch(title, /\w(isation|ise[sd]?|our)\b/);
+  }
+});
+
+test("no setting is described with such a word", () => {
+  for (const [name, { markdownDescription = "" }] of Object.entries(manifest.contributes.configuration.properties)) {
+    assert.doesNotMatch(markdownDescription.replaceAll(/`[^`]*`/g, ""), OUT, name);
   }
 });

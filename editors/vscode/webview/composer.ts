@@ -1,12 +1,12 @@
 /**
  * Where the person writes: mentions, calls, history, pictures, the mode and the model.
  */
-import { APPROVALS, approvalsOf, isOffered } from "../src/chat/approvals";
+import { isOffered, picker } from "../src/chat/approvals";
 import type { Approvals } from "../src/chat/approvals";
 import { InputHistory } from "../src/chat/history";
-import { COMMANDS, complete, couldFit, mention, ownCommand, triggerAt } from "../src/chat/mentions";
+import { COMMANDS, INIT, complete, couldFit, mention, ownCommand, triggerAt } from "../src/chat/mentions";
 import type { Trigger } from "../src/chat/mentions";
-import { Outbox } from "../src/chat/outbox";
+import { Outbox, joined } from "../src/chat/outbox";
 import type { Draft } from "../src/chat/outbox";
 import type { Choices, SymbolEntry, ToPage } from "../src/chat/wire";
 import type { FileMatch, Mode, Model, ThreadSettings } from "../src/protocol";
@@ -197,15 +197,14 @@ export class Composer {
     ]);
   }
 
-  /** Without a conversation nobody knows yet what its settings say: nothing is chosen then. */
   private drawApprovals(): void {
-    const { settings } = this;
-    const now = this.chosen.approvals ?? (settings === undefined ? undefined : approvalsOf(settings));
-    const names = (Object.keys(APPROVALS) as Approvals[]).filter((name) => isOffered(name, settings?.sandboxPolicy));
-    const other = now === undefined ? [el("option", { attrs: { value: "" } }, settings === undefined ? "Default approvals" : "Custom approvals")] : [];
-    this.approvals.replaceChildren(...other, ...names.map((name) => el("option", { attrs: { value: name, title: APPROVALS[name].means } }, APPROVALS[name].title)));
-    this.approvals.value = now ?? "";
-    this.approvals.title = now === undefined ? "What asks you first" : APPROVALS[now].means;
+    const { approvals } = this.chosen;
+    // What was picked may not be offered any more.
+    if (approvals !== undefined && !isOffered(approvals, this.settings?.sandboxPolicy)) delete this.chosen.approvals;
+    const { entries, value, means } = picker(this.settings, this.chosen.approvals);
+    this.approvals.replaceChildren(...entries.map((one) => el("option", { attrs: { value: one.value, title: one.means } }, one.title)));
+    this.approvals.value = value;
+    this.approvals.title = means;
   }
 
   /** As if a mention had been begun. */
@@ -247,7 +246,7 @@ export class Composer {
         if (out) this.leaveOut.delete(kind);
         else this.leaveOut.add(kind);
         this.drawChips();
-      }, { class: out ? "chip out" : "chip", title: out ? "Not told to the agent. Press to tell it" : "Told to the agent. Press to leave it out", attrs: { "aria-pressed": String(!out) } });
+      }, { class: out ? "chip out" : "chip", title: out ? "Not sent to the agent. Click to send it" : "Sent to the agent. Click to leave it out", attrs: { "aria-pressed": String(!out) } });
     };
     this.chips.replaceChildren(
       ...(activeFile === null ? [] : [chip("activeFile", activeFile)]),
@@ -388,20 +387,17 @@ export class Composer {
     }
     const own = ownCommand(text, this.prompts.map((one) => one.name));
     if (own === "model" || own === "help") {
-      this.fill("", []);
-      if (own === "model") {
-        this.chooseModel();
-      } else {
-        this.set("/");
-        this.focus();
-      }
+      // Pictures wait for the next message.
+      this.set(own === "help" ? "/" : "");
+      if (own === "model") this.chooseModel();
+      else this.focus();
       return;
     }
-    if (own !== undefined && this.pictures.length === 0) {
+    if (own !== undefined && own !== "init" && this.pictures.length === 0) {
       post({ type: "command", token: this.outbox.put({ text, images: [], choices: {} }), name: own });
     } else {
       const draft: Draft = { text, images: this.pictures, choices: this.takeChosen() };
-      post({ type: "send", token: this.outbox.put(draft), ...draft, queue, leaveOut: [...this.leaveOut] });
+      post({ type: "send", token: this.outbox.put(draft), ...draft, text: own === "init" ? INIT : text, queue, leaveOut: [...this.leaveOut] });
     }
     this.history.add(text);
     this.fill("", []);
@@ -410,8 +406,9 @@ export class Composer {
   /** Sends the message of a turn again that failed before anything was done, or has the agent continue; with what was picked since. What is being written stays. */
   again(turnId: string | undefined): void {
     const choices = this.takeChosen();
-    if (turnId === undefined) post({ type: "send", token: null, text: "Continue.", images: [], queue: false, choices, leaveOut: [] });
-    else post({ type: "retry", turnId, choices });
+    const token = this.outbox.put({ text: "", images: [], choices });
+    if (turnId === undefined) post({ type: "send", token, text: "Continue.", images: [], queue: false, choices, leaveOut: [] });
+    else post({ type: "retry", token, turnId, choices });
   }
 
   /** What was picked goes along once: from then on it is in force. */
@@ -428,12 +425,24 @@ export class Composer {
 
   /** It is not: all of it comes back, before what was written since. The focus stays where it is. */
   unsent(token: number): void {
-    const back = this.outbox.back(token, { text: this.text.value, images: this.pictures, choices: this.chosen });
-    if (back !== undefined) {
-      this.chosen = { ...back.choices };
-      this.fill(back.text, [...back.images]);
-      this.drawSettings();
-    }
+    const back = this.outbox.back(token, this.draft());
+    if (back !== undefined) this.show(back);
+  }
+
+  /** Puts a message that was sent before back, in the same way. */
+  putBack(text: string, images: readonly string[]): void {
+    this.show(joined({ text, images, choices: {} }, this.draft()));
+    this.focus();
+  }
+
+  private draft(): Draft {
+    return { text: this.text.value, images: this.pictures, choices: this.chosen };
+  }
+
+  private show(draft: Draft): void {
+    this.chosen = { ...draft.choices };
+    this.fill(draft.text, [...draft.images]);
+    this.drawSettings();
   }
 
   private stop(): void {
@@ -477,7 +486,7 @@ export class Composer {
       ...this.pictures.map((url, i) => el("span", { class: "picture" }, el("img", { attrs: { src: url, alt: `Picture ${i + 1}` } }), button("", () => {
         this.pictures.splice(i, 1);
         this.drawPictures();
-      }, { class: "icon-button", label: `Take picture ${i + 1} out`, icon: "close" }))),
+      }, { class: "icon-button", label: `Remove picture ${i + 1}`, icon: "close" }))),
     );
   }
 }

@@ -4,10 +4,10 @@
 import { ThreadModel } from "../src/chat/view";
 import type { ThreadView } from "../src/chat/view";
 import type { Remedy, ToPage } from "../src/chat/wire";
-import { cut, dateWords, duration, percentUsed, textOf, threadName, tokens, windowName, windowShort } from "../src/chat/words";
+import { cut, dateWords, duration, imagesOf, percentUsed, textOf, threadName, tokens, visibleText, windowName, windowShort } from "../src/chat/words";
 import { Shown } from "../src/proposals/shown";
 import { isWaiting } from "../src/proposals/state";
-import type { RateWindow } from "../src/protocol";
+import type { RateWindow, UserInput } from "../src/protocol";
 import type { ThreadEvent } from "../src/rpc";
 import { Composer } from "./composer";
 import { button, el, iconButton, redraw } from "./dom";
@@ -264,7 +264,7 @@ function meter(name: string, percent: number, words: string): HTMLElement {
 function tell(event: ThreadEvent): void {
   switch (event.method) {
     case "countersign/turn/completed":
-      live.textContent = event.params.turn.status === "completed" ? `The agent says: ${cut(event.params.lastAgentMessage ?? "done", 600)}` : event.params.turn.status === "failed" ? `The turn failed. ${event.params.turn.error?.message ?? ""}` : "The turn was stopped.";
+      live.textContent = visibleText(event.params.turn.status === "completed" ? `The agent says: ${cut(event.params.lastAgentMessage ?? "done", 600)}` : event.params.turn.status === "failed" ? `The turn failed. ${event.params.turn.error?.message ?? ""}` : "The turn was stopped.");
       break;
     case "countersign/approval/requested":
     case "countersign/userInput/requested":
@@ -347,8 +347,7 @@ window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
       composer.insert(data.text);
       break;
     case "putBack":
-      if (composer.text.value === "") composer.set(data.text);
-      composer.focus();
+      composer.putBack(data.text, data.images);
       break;
     case "sent":
       composer.sent(data.token);
@@ -410,10 +409,9 @@ function welcome(folder: string, trouble: string | null, remedy: Remedy): Node[]
 }
 
 window.addEventListener("put-back", (event) => {
-  if (event instanceof CustomEvent && typeof event.detail === "string") {
-    composer.set(event.detail);
-    composer.focus();
-  }
+  if (!(event instanceof CustomEvent)) return;
+  const input = event.detail as UserInput[];
+  composer.putBack(textOf(input), imagesOf(input));
 });
 window.addEventListener("focus", () => { post({ type: "focused" }); });
 window.addEventListener("connect-model", () => {

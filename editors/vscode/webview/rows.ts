@@ -6,7 +6,7 @@ import { screen } from "../src/chat/terminal";
 import { isUndone } from "../src/chat/view";
 import type { Row, ThreadView } from "../src/chat/view";
 import type { FromPage } from "../src/chat/wire";
-import { confinedWords, cut, dateWords, duration, judgedWords, shown, textOf, tokens } from "../src/chat/words";
+import { confinedWords, cut, dateWords, duration, imagesOf, judgedWords, shown, textOf, tokens } from "../src/chat/words";
 import { below } from "../src/proposals/beyond";
 import type { PathName } from "../src/proposals/beyond";
 import { Gates } from "../src/proposals/gates";
@@ -81,7 +81,7 @@ const LABELS: Readonly<Partial<Record<string, string>>> = {
 };
 
 /** What an undo came to for one file. */
-const undoWords: Readonly<Partial<Record<string, string>>> = { restored: "restored", removed: "removed", merged: "taken out, with what was changed since kept", kept: "as it was", conflict: "left as it is", skipped: "not restored" };
+const undoWords: Readonly<Partial<Record<string, string>>> = { restored: "restored", removed: "removed", merged: "undone, and later changes kept", kept: "as it was", conflict: "left as it is", skipped: "not restored" };
 
 function labelOf(row: Row): string {
   const what = row.body.kind === "item" ? (LABELS[row.body.item.type] ?? row.body.item.type) : { question: "Question", error: "Error", note: "Note", unanswered: "Not sent" }[row.body.kind];
@@ -207,7 +207,7 @@ function contents(row: Row, context: RowContext): (Node | string)[] {
       return [el("p", { class: `note note-${body.severity}`, role: "note" }, body.text), ...(body.denied === undefined ? [] : overrule(body.denied, row.key.slice("guardian:".length)))];
     }
     case "unanswered":
-      return [el("p", { class: "note note-warning" }, "This was not read by the agent, because the turn was stopped before."), el("div", { class: "user-text" }, textOf(body.input)), button("Restore to input", () => { window.dispatchEvent(new CustomEvent("put-back", { detail: textOf(body.input) })); })];
+      return [el("p", { class: "note note-warning" }, "This was not read by the agent, because the turn was stopped before."), el("div", { class: "user-text" }, textOf(body.input)), button("Restore to input", () => { window.dispatchEvent(new CustomEvent("put-back", { detail: body.input })); })];
     case "item":
       return itemBody(row, body, context);
   }
@@ -264,7 +264,7 @@ function itemBody(row: Row, body: Extract<Row["body"], { kind: "item" }>, contex
   const foot = [time(row)].filter((one) => one !== undefined);
   switch (item.type) {
     case "userMessage": {
-      const images = item.content.flatMap((one) => (one.type === "image" && one.url.startsWith("data:image/") ? [el("img", { attrs: { src: one.url, alt: "A picture that you sent" } })] : []));
+      const images = imagesOf(item.content).map((url) => el("img", { attrs: { src: url, alt: "A picture that you sent" } }));
       const sent = (item.context ?? []).map((one) => el("span", { class: "chip", title: [one.path, one.note].filter(Boolean).join(" · ") }, one.label));
       return [el("div", { class: "user-text" }, textOf(item.content)), ...images, ...(sent.length > 0 ? [el("div", { class: "chips", label: "Sent along" }, ...sent)] : []), el("div", { class: "row-foot" }, ...messageActions(row, textOf(item.content)), ...foot)];
     }

@@ -350,7 +350,7 @@ events.on('changed', function(data)
       end
     end
     for _, unread in ipairs(data.params.unanswered or {}) do
-      require('countersign.composer').give_back(chat.id, words.input(unread.input))
+      require('countersign.composer').put_back(chat.id, unread.input)
     end
   elseif data.kind == 'thread/rolledBack' and data.thread.live then
     -- What is left is read again; the answer of the request that did it may be another's.

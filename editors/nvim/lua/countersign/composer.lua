@@ -8,8 +8,8 @@ local threads = require('countersign.threads')
 
 local M = {}
 
----@type table<string, string[]> Pictures that go along, by thread.
-local pictures = {}
+---@type table<string, table[]> What goes along beside the words, as the server takes it, by thread: pictures, mostly.
+local along = {}
 ---@type table<string, { entries: string[], at: integer, draft: string }> Where the person is in what they typed before.
 local histories = {}
 
@@ -94,11 +94,12 @@ function M.buffer(id)
   return buf
 end
 
-local function show_pictures(id, buf)
+local function show_along(id, buf)
   vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
   local lines = {}
-  for _, path in ipairs(pictures[id] or {}) do
-    lines[#lines + 1] = { { '▣ ' .. vim.fn.fnamemodify(path, ':~:.'), 'CountersignQuiet' } }
+  for _, part in ipairs(along[id] or {}) do
+    local name = part.type == 'localImage' and vim.fn.fnamemodify(part.path, ':~:.') or require('countersign.chat.words').input({ part })
+    lines[#lines + 1] = { { '▣ ' .. require('countersign.visible').text(name):gsub('\n', ' '), 'CountersignQuiet' } }
   end
   if #lines > 0 then
     vim.api.nvim_buf_set_extmark(buf, namespace, 0, 0, { virt_lines = lines, virt_lines_above = false })
@@ -143,43 +144,47 @@ function M.attach(path)
     return client.tell(('there is no picture %s.'):format(full), vim.log.levels.ERROR)
   end
   chat.with(function(thread)
-    pictures[thread.id] = pictures[thread.id] or {}
-    table.insert(pictures[thread.id], full)
-    show_pictures(thread.id, M.buffer(thread.id))
+    along[thread.id] = along[thread.id] or {}
+    table.insert(along[thread.id], { type = 'localImage', path = full })
+    show_along(thread.id, M.buffer(thread.id))
     client.tell(vim.fn.fnamemodify(full, ':t') .. ' goes with the next message.')
   end)
 end
 
-local function restore_pictures(id, taken)
-  local list = vim.list_extend(vim.list_slice(taken or {}), pictures[id] or {})
-  pictures[id] = #list > 0 and list or nil
-  show_pictures(id, M.buffer(id))
+local function restore_along(id, taken)
+  local list = vim.list_extend(vim.list_slice(taken or {}), along[id] or {})
+  along[id] = #list > 0 and list or nil
+  show_along(id, M.buffer(id))
 end
 
---- Puts a message that was not sent back, whatever the person has typed since.
-local function restore(id, text, taken)
-  M.give_back(id, text)
-  restore_pictures(id, taken)
+--- The words of a message, and what goes along with them.
+local function parts_of(input)
+  local words, taken = {}, {}
+  for _, part in ipairs(input) do
+    table.insert(part.type == 'text' and words or taken, part.type == 'text' and part.text or part)
+  end
+  return table.concat(words, '\n'), taken
+end
+
+--- Puts a message that no model has read back, whole, whatever the person has typed since.
+---@param id string
+---@param input table[] As it was sent, or would have been.
+function M.put_back(id, input)
+  local text, taken = parts_of(input)
+  if text ~= '' then
+    M.give_back(id, text)
+  end
+  restore_along(id, taken)
 end
 
 --- Sends words to a conversation: to the running turn, else as a new one. Where that fails they are put into its composer.
 ---@param thread countersign.Thread
 ---@param text string
----@param given? { queue?: boolean, context?: table, pictures?: string[], input?: table[] } `input`: a message as it was sent before, instead of `text`.
+---@param given? { queue?: boolean, context?: table, along?: table[], input?: table[], over?: fun() } `along`: what goes with the words; `input`: a
+--- message as it was sent before, instead of both; `over`: called once it was sent, or was not.
 function M.say(thread, text, given)
   given = given or {}
-  local input = given.input or { { type = 'text', text = text } }
-  if given.input then
-    local words = vim.tbl_filter(function(part)
-      return part.type == 'text'
-    end, input)
-    text = table.concat(vim.tbl_map(function(part)
-      return part.text
-    end, words), '\n')
-  end
-  for _, path in ipairs(given.pictures or {}) do
-    input[#input + 1] = { type = 'localImage', path = path }
-  end
+  local input = given.input or vim.list_extend({ { type = 'text', text = text } }, given.along or {})
   threads.use(thread)
   said = said + 1
   local own_id = ('nvim-%d-%d'):format(vim.fn.getpid(), said)
@@ -190,16 +195,19 @@ function M.say(thread, text, given)
     settings = thread.wanted,
     clientUserMessageId = own_id,
   }
+  local over = given.over or function() end
   local function not_sent(error)
     if error then
       client.tell(error.message, vim.log.levels.ERROR)
     end
-    restore(thread.id, text, given.pictures)
+    M.put_back(thread.id, input)
+    over()
   end
   local function done(result)
     thread.wanted = nil
+    over()
     if result.steered then
-      threads.joins(thread, own_id, text)
+      threads.joins(thread, own_id, (parts_of(input)))
     end
   end
   local method = given.queue and 'turn/queue/add' or 'turn/start'
@@ -229,7 +237,7 @@ local function own_command(thread, text, taken, fall_back)
       end
     end
     -- Pictures wait for the next message.
-    restore_pictures(thread.id, taken)
+    restore_along(thread.id, taken)
     commands.run(name, rest)
   end, fall_back)
 end
@@ -240,17 +248,17 @@ end
 function M.send(id, queue)
   local buf = M.buffer(id)
   local text = text_of(buf)
-  if is_empty(buf) and not pictures[id] then
+  if is_empty(buf) and not along[id] then
     vim.bo[buf].modified = false
     return
   end
-  local taken = pictures[id]
+  local taken = along[id]
   local function clear()
-    pictures[id], histories[id] = nil, nil
+    along[id], histories[id] = nil, nil
     set(buf, '')
-    show_pictures(id, buf)
+    show_along(id, buf)
   end
-  local given = { queue = queue, pictures = taken }
+  local given = { queue = queue, along = taken }
   local function go(thread)
     own_command(thread, text, taken, function()
       M.say(thread, text, given)
@@ -260,7 +268,7 @@ function M.send(id, queue)
     if error then
       client.tell(error.message, vim.log.levels.ERROR)
     end
-    restore(id, text, taken)
+    M.put_back(id, vim.list_extend({ { type = 'text', text = text } }, taken or {}))
   end
   local thread = threads.get(id)
   clear()

@@ -5,15 +5,21 @@ local M = {}
 
 ---@type table<string, integer> Buffers by process id.
 local buffers = {}
+---@type table<integer, string> What may be the beginning of something, by buffer: a line end, a color.
+local begun = {}
 local count = 0
 
 local function append(buf, text)
+  text = (begun[buf] or '') .. text
+  begun[buf] = text:match('\r$') or text:match('\27%[?[%d;?]*$')
+  text = text:sub(1, #text - #(begun[buf] or ''))
   if not vim.api.nvim_buf_is_valid(buf) then
     return
   end
   local last = vim.api.nvim_buf_line_count(buf) - 1
   local line = vim.api.nvim_buf_get_lines(buf, last, last + 1, false)[1] or ''
-  local lines = vim.split(text:gsub('\r\n', '\n'):gsub('\27%[[%d;?]*%a', ''), '\n', { plain = true })
+  text = require('countersign.visible').text((text:gsub('\r\n', '\n'):gsub('\27%[[%d;?]*%a', '')))
+  local lines = vim.split(text, '\n', { plain = true })
   lines[1] = line .. lines[1]
   vim.bo[buf].modifiable = true
   vim.api.nvim_buf_set_lines(buf, last, last + 1, false, lines)
@@ -34,6 +40,7 @@ function M.run(line)
     vim.api.nvim_create_autocmd('BufWipeout', {
       buffer = buf,
       callback = function()
+        begun[buf] = nil
         if buffers[id] then
           buffers[id] = nil
           client.request(server, 'command/terminate', { processId = id }, function() end, function() end)

@@ -9,6 +9,8 @@ local M = {}
 ---@type table<string, { at: integer, timer: uv.uv_timer_t, turn?: string }> Conversations that ask again by themselves at a time
 --- (s), and the turn that failed.
 local waiting = {}
+---@type table<string, true> Conversations in which it is just being asked again.
+local sending = {}
 
 --- Why the last turn of a conversation failed; nil where it did not, or where no server has the conversation: what may help
 --- would be done to another one.
@@ -39,22 +41,52 @@ local function unanswered(thread)
   return input
 end
 
---- Sends the message of the turn that failed again, in its place; where the agent had begun, it is to continue.
+--- Drops the last turns of a conversation, as long as it ends with the one that was seen.
+---@param thread countersign.Thread
+---@param count integer
+---@param done fun(result: table)
+---@param failed fun(error?: table) Without an error where it ends with another one, which the person is told.
+function M.roll_back(thread, count, done, failed)
+  local params = { threadId = thread.id, numTurns = count, expectedTurnId = thread.last }
+  client.request(thread.client, 'thread/rollback', params, function(result)
+    require('countersign.threads').adopt(result.thread, thread.client)
+    done(result)
+  end, function(error)
+    if error.data and error.data.kind == 'turnMismatch' then
+      client.tell('the conversation has changed meanwhile. Try again.')
+      return failed()
+    end
+    failed(error)
+  end)
+end
+
+--- Sends the message of the turn that failed again, in its place; where the agent had begun, it is to continue. While that is under way
+--- nothing is sent a second time.
 ---@param thread countersign.Thread
 local function again(thread)
+  if sending[thread.id] then
+    return
+  end
+  sending[thread.id] = true
+  local function over()
+    sending[thread.id] = nil
+  end
   local composer = require('countersign.composer')
   local input = unanswered(thread)
   if not input then
-    return composer.say(thread, 'Continue.', { context = {} })
+    return composer.say(thread, 'Continue.', { context = {}, over = over })
   end
   local function send()
-    composer.say(thread, '', { input = input })
+    composer.say(thread, '', { input = input, over = over })
   end
-  client.request(thread.client, 'thread/rollback', { threadId = thread.id, numTurns = 1 }, function(result)
-    require('countersign.threads').adopt(result.thread, thread.client)
-    send()
-    -- Where it cannot be dropped it stands there twice, rather than not at all.
-  end, send)
+  M.roll_back(thread, 1, send, function(error)
+    if error then
+      -- Where it cannot be dropped it stands there twice, rather than not at all.
+      send()
+    else
+      over()
+    end
+  end)
 end
 
 --- Does not wait any more.

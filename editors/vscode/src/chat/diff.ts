@@ -1,6 +1,8 @@
 /**
  * A change of some lines, as lines to draw: what goes, what comes, and what stays between them.
  */
+import { visibleText } from "./visible";
+
 export interface DiffLine {
   readonly kind: "added" | "removed" | "same" | "head";
   readonly text: string;
@@ -43,6 +45,22 @@ export function unifiedLines(diff: string): DiffLine[] {
     }
   }
   return lines;
+}
+
+/** The part of each file of a unified diff. */
+export function fileParts(diff: string): string[] {
+  return diff.split(/^(?=diff --git )/m).filter((part) => part.startsWith("diff --git "));
+}
+
+/** A diff that a turn has made in a folder, without some files. */
+export function withoutFiles(diff: string, folder: string, paths: ReadonlySet<string>): string {
+  const heads = [...paths].map((path) => `diff --git ${path.startsWith(`${folder}/`) ? `a/${path.slice(folder.length + 1)} b/` : `${path} `}`);
+  return fileParts(diff).filter((part) => !heads.some((head) => part.startsWith(head))).join("");
+}
+
+/** A unified diff as a text that may be seen. */
+export function diffText(diff: string): string {
+  return visibleText(diff.replaceAll("\r\n", "\n"));
 }
 
 /** How many lines come and go. */

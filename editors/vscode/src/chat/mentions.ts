@@ -63,6 +63,12 @@ export function couldFit(sought: string, query: string): boolean {
   return at === wanted.length;
 }
 
+/** A path below a folder of the workspace, as it leads there from another folder: with the folder's name in front. */
+export function fromFolder(path: string, folder: string, cwd: string | undefined): string {
+  const name = folder.split(/[/\\]/).findLast(Boolean);
+  return folder === cwd || name === undefined ? path : `${name}/${path}`;
+}
+
 /** Puts `chosen` in the place of what was being typed; a blank comes behind it. */
 export function complete(text: string, caret: number, trigger: Trigger, chosen: string): { text: string; caret: number } {
   const rest = text.slice(caret).replace(/^"/, "");
@@ -98,8 +104,11 @@ export const COMMANDS = [
 
 export type CommandName = Exclude<(typeof COMMANDS)[number]["name"], OwnName>;
 
-/** What the page does by itself. */
-export type OwnName = "model" | "help";
+/** What the page does by itself, or makes a message of. */
+export type OwnName = "model" | "help" | "init";
+
+/** What `/init` asks for. */
+export const INIT = "Look through this project and write AGENTS.md for it, or improve the one that is there: how to build, test and run it, how it is laid out, and the conventions that its code follows. Keep it under a page, and write only what you have seen to be so.";
 
 /** The composer's own command that a text calls, if it calls one and no prompt has its name. */
 export function ownCommand(text: string, prompts: readonly string[]): CommandName | OwnName | undefined {

@@ -11,6 +11,12 @@ export interface Draft {
   readonly choices: Choices;
 }
 
+/** A message before what was written since, whose picks win. */
+export function joined(message: Draft, now: Draft): Draft {
+  const parts = [message.text, now.text].filter((text) => text.trim() !== "");
+  return { text: parts.join("\n\n"), images: [...message.images, ...now.images], choices: { ...message.choices, ...now.choices } };
+}
+
 export class Outbox {
   private readonly waiting = new Map<number, Draft>();
   private last = 0;
@@ -27,17 +33,13 @@ export class Outbox {
     this.waiting.delete(token);
   }
 
-  /**
-   * What is in the composer once the draft is back beside what was written since, which comes after it and whose picks win. Undefined
-   * for a number that nothing waits under.
-   */
+  /** What is in the composer once the draft is back beside what was written since. Undefined for a number that nothing waits under. */
   back(token: number, now: Draft): Draft | undefined {
     const draft = this.waiting.get(token);
     if (draft === undefined) {
       return undefined;
     }
     this.waiting.delete(token);
-    const parts = [draft.text, now.text].filter((text) => text.trim() !== "");
-    return { text: parts.join("\n\n"), images: [...draft.images, ...now.images], choices: { ...draft.choices, ...now.choices } };
+    return joined(draft, now);
   }
 }

@@ -1,14 +1,14 @@
 /** All of a long output of a command, in an editor tab: the chat shows its beginning and its end. */
-import * as fs from "node:fs/promises";
 import * as vscode from "vscode";
 import type { ThreadItem } from "../protocol";
+import { outputText } from "./output_text";
 import { nameOf } from "./words";
 
 const SCHEME = "countersign-output";
 
 export class Outputs implements vscode.TextDocumentContentProvider, vscode.Disposable {
-  /** Where an output is kept, by the address of its document. */
-  private readonly files = new Map<string, string>();
+  /** The addresses that were opened here: no other one has a file read. */
+  private readonly opened = new Set<string>();
   private readonly registration = vscode.workspace.registerTextDocumentContentProvider(SCHEME, this);
 
   dispose(): void {
@@ -19,18 +19,13 @@ export class Outputs implements vscode.TextDocumentContentProvider, vscode.Dispo
     if (!item.fullOutput) {
       throw new Error("All of this output is in the chat.");
     }
-    const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${nameOf(item.command, 60).replaceAll(/[\\/]/g, "_")}.txt`, query: item.id });
-    this.files.set(uri.toString(), item.fullOutput);
+    // By its file it is another one than an output of the same command in another conversation.
+    const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${nameOf(item.command, 60).replaceAll(/[\\/]/g, "_")}.txt`, query: item.fullOutput });
+    this.opened.add(uri.toString());
     await vscode.window.showTextDocument(uri, { preview: true });
   }
 
-  async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
-    const file = this.files.get(uri.toString());
-    try {
-      return file === undefined ? "This output can be opened from its conversation." : await fs.readFile(file, "utf8");
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return "This output is not kept any more: outputs are kept for 14 days.";
-      throw error;
-    }
+  provideTextDocumentContent(uri: vscode.Uri): string | Promise<string> {
+    return this.opened.has(uri.toString()) ? outputText(uri.query) : "This output can be opened from its conversation.";
   }
 }

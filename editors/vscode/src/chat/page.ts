@@ -3,7 +3,7 @@
  */
 import * as vscode from "vscode";
 import type { FileMatch, McpElicitationResponse, McpRequestId, McpServer, ModelListResult, SettingsOverride, UserInput } from "../protocol";
-import { foldersOnDisk } from "../folders";
+import { foldersOnDisk, mentionedPath } from "../folders";
 import { openForServer } from "../questions";
 import type { ThreadEvent } from "../rpc";
 import { findSymbols } from "../symbols";
@@ -14,13 +14,13 @@ import { openFile, openLink } from "./links";
 import type { CommandName } from "./mentions";
 import type { ChatServices } from "./services";
 import type { Outputs } from "./outputs";
+import { Changed, makeWay } from "./roll_back";
+import { showDiff } from "./show_diff";
 import { NotRunning } from "./threads";
 import type { ThreadModel } from "./view";
 import type { Choices, FromPage, ToPage } from "./wire";
-import { nameOf, textOf, threadName } from "./words";
+import { imagesOf, nameOf, textOf, threadName } from "./words";
 
-/** What `/init` asks for. */
-const INIT = "Look through this project and write AGENTS.md for it, or improve the one that is there: how to build, test and run it, how it is laid out, and the conventions that its code follows. Keep it under a page, and write only what you have seen to be so.";
 /** How long events are gathered before the page is told of them. */
 const GATHER_MS = 30;
 /** What the page may hand over of one picture. */
@@ -38,6 +38,8 @@ export class ChatPage implements vscode.Disposable {
   private opening = 0;
   private readonly cleanup: vscode.Disposable[] = [];
   private readonly early: ToPage[] = [];
+  /** Conversations in which a message is just being sent again. */
+  private readonly retrying = new Set<string>();
 
   constructor(
     private readonly webview: vscode.Webview,
@@ -120,7 +122,7 @@ export class ChatPage implements vscode.Disposable {
   /** Says what went wrong; without a server, what becomes of that. */
   private failed(error: unknown): void {
     const text = error instanceof Error ? error.message : String(error);
-    this.post({ type: "notice", severity: "error", text: error instanceof NotRunning ? (this.services.trouble() ?? text) : text });
+    this.post({ type: "notice", severity: error instanceof Changed ? "info" : "error", text: error instanceof NotRunning ? (this.services.trouble() ?? text) : text });
   }
 
   private async showLater(coming: Promise<ThreadModel>): Promise<boolean> {
@@ -266,7 +268,7 @@ export class ChatPage implements vscode.Disposable {
       case "threadAction":
         return this.threadAction(message.action, message.threadId);
       case "send":
-        return this.settled(message.token, () => this.send(message));
+        return this.settled(message.token, () => this.send(this.threadId, message));
       case "command":
         return this.settled(message.token, () => this.command(message.name));
       case "queue":
@@ -308,7 +310,7 @@ export class ChatPage implements vscode.Disposable {
         await threads.request("countersign/terminal/kill", { terminalId: message.terminalId });
         return;
       case "sendOutput":
-        return this.turn([{ type: "commandOutput", itemId: message.itemId }], false, {});
+        return this.turn(this.threadId, [{ type: "commandOutput", itemId: message.itemId }], false, {});
       case "openOutput": {
         const rows = (this.threadId === undefined ? undefined : threads.get(this.threadId))?.view.rows ?? [];
         for (const { body } of rows) {
@@ -329,8 +331,7 @@ export class ChatPage implements vscode.Disposable {
         if (this.threadId !== undefined) await threads.request("countersign/turn/retryNow", { threadId: this.threadId });
         return;
       case "retry":
-        if (this.threadId !== undefined) await this.retry(this.threadId, message.turnId, message.choices);
-        return;
+        return this.settled(message.token, () => this.retry(this.threadId, message.turnId, message.choices));
       case "goBack":
         if (this.threadId !== undefined) await this.goBack(this.threadId, message.turnId);
         return;
@@ -405,14 +406,14 @@ export class ChatPage implements vscode.Disposable {
     await this.list("", action === "unarchive", null);
   }
 
-  private async send(message: Extract<FromPage, { type: "send" }>): Promise<void> {
+  private async send(threadId: string | undefined, message: Extract<FromPage, { type: "send" }>): Promise<void> {
     const { images } = message;
     if (!images.every((url) => /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/.test(url) && url.length <= MOST_IMAGE)) {
-      throw new Error("Nothing was sent: only pictures of the kinds PNG, JPEG, GIF and WebP, up to 15 MB each, can be. Take the other ones out.");
+      throw new Error("Nothing was sent: only pictures of the kinds PNG, JPEG, GIF and WebP, up to 15 MB each, can be. Remove the other ones.");
     }
     const input: UserInput[] = [...(message.text.trim() === "" ? [] : [{ type: "text", text: message.text } as const]), ...images.map((url) => ({ type: "image", url }) as const)];
     if (input.length > 0) {
-      await this.turn(input, message.queue, message.choices, message.leaveOut);
+      await this.turn(threadId, input, message.queue, message.choices, message.leaveOut);
     }
   }
 
@@ -433,10 +434,10 @@ export class ChatPage implements vscode.Disposable {
     }
   }
 
-  private async turn(input: UserInput[], queue: boolean, choices: Choices, leaveOut: readonly ("activeFile" | "selection")[] = []): Promise<void> {
+  /** Begins a turn in a conversation, a new one if none is named. It is not read here which one is shown: that may have changed since the words were typed. */
+  private async turn(threadId: string | undefined, input: UserInput[], queue: boolean, choices: Choices, leaveOut: readonly ("activeFile" | "selection")[] = []): Promise<void> {
     const { threads, attention } = this.services;
-    // What is shown may change while the conversation is being opened; the words are for the one they were typed in.
-    let id = this.threadId;
+    let id = threadId;
     if (id === undefined) {
       const begun = await this.begin();
       id = begun.view.id;
@@ -464,21 +465,19 @@ export class ChatPage implements vscode.Disposable {
       this.fresh();
       return;
     }
-    if (name === "init") {
-      return this.turn([{ type: "text", text: INIT }], false, {});
-    }
     if (name === "review") {
       const target = threadId ?? (await this.begin()).view.id;
       await this.open(target);
       await threads.request("countersign/review/start", { threadId: target, target: { type: "uncommittedChanges" } });
       return;
     }
+    if (name === "mcp") {
+      return this.tellServers(threadId);
+    }
     if (threadId === undefined) {
       throw new Error("There is no conversation yet. Ask something first.");
     }
     switch (name) {
-      case "mcp":
-        return this.tellServers(threadId);
       case "compact":
         await threads.request("countersign/thread/compact", { threadId });
         return;
@@ -487,9 +486,7 @@ export class ChatPage implements vscode.Disposable {
         return;
       case "diff": {
         const { diff } = await threads.request("countersign/turn/diff", { threadId });
-        const document = await vscode.workspace.openTextDocument({ language: "diff", content: diff || "The last turn changed nothing.\n" });
-        await vscode.window.showTextDocument(document, { preview: true });
-        return;
+        return showDiff(diff || "The last turn changed nothing.\n");
       }
       case "rollback":
       case "rewind":
@@ -503,38 +500,52 @@ export class ChatPage implements vscode.Disposable {
     }
   }
 
-  /** Which MCP servers the conversation has, and how each is. */
-  private async tellServers(threadId: string): Promise<void> {
-    const { data } = await this.services.threads.request("countersign/mcp/list", { threadId });
+  /** Which MCP servers the conversation has, or a new one would have, and how each is. */
+  private async tellServers(threadId: string | undefined): Promise<void> {
+    const { data } = await this.services.threads.request("countersign/mcp/list", { threadId: threadId ?? null });
     const line = ({ name, status, tools, error }: McpServer): string => `${nameOf(name)}: ${status}, ${tools.length === 1 ? "1 tool" : `${tools.length} tools`}${error ? `. ${error}` : ""}`;
-    this.post({ type: "notice", severity: "info", text: data.length === 0 ? "No MCP servers are configured. docs/mcp.md says how to add one." : data.map(line).join("\n") });
+    this.post({ type: "notice", severity: "info", text: data.length === 0 ? "No MCP servers are configured. Name them in the file config.toml in ~/.countersign, each in a table of its own:\n[mcp_servers.docs]\ncommand = \"npx\"\nargs = [\"-y\", \"some-docs-server\"]\nA service on the network has a url in place of command and args. New conversations have them then." : data.map(line).join("\n") });
   }
 
-  /** The failed turn makes way, if it is the last one. Where its message cannot be dropped it is said twice, rather than not at all. */
-  private async retry(threadId: string, turnId: string, choices: Choices): Promise<void> {
+  /** Sends the message of a failed turn again, in its place. Pressed twice, it is sent once. */
+  private async retry(threadId: string | undefined, turnId: string, choices: Choices): Promise<void> {
+    if (threadId === undefined || this.retrying.has(threadId)) {
+      return;
+    }
+    this.retrying.add(threadId);
+    try {
+      await this.sendAgain(threadId, turnId, choices);
+    } finally {
+      this.retrying.delete(threadId);
+    }
+  }
+
+  private async sendAgain(threadId: string, turnId: string, choices: Choices): Promise<void> {
     const { threads } = this.services;
-    const { rows } = (await threads.open(threadId)).view;
-    const input = rows.flatMap(({ turnId: of, body }) => (of === turnId && body.kind === "item" && body.item.type === "userMessage" ? body.item.content : []));
+    const { view } = await threads.open(threadId);
+    const input = view.rows.flatMap(({ turnId: of, body }) => (of === turnId && body.kind === "item" && body.item.type === "userMessage" ? body.item.content : []));
     if (input.length === 0) {
       throw new Error("The message of this turn is not here any more. Write it again.");
     }
-    if (rows.findLast((row) => row.turnId !== undefined)?.turnId === turnId) {
-      await threads.request("countersign/thread/rollback", { threadId, numTurns: 1 }).catch(() => undefined);
-    }
+    const isGone = await makeWay(threads.request, view, turnId);
     try {
-      await this.turn(input, false, choices);
+      await this.turn(threadId, input, false, choices);
     } catch (error) {
-      // It stands in the conversation no more.
-      this.post({ type: "putBack", text: textOf(input) });
+      if (isGone) this.putBack(input);
       throw error;
     }
   }
 
-  /** To before a turn, the last one if none is named; the words of its message are there to be sent again. */
+  /** To before a turn, the last one if none is named; its message is there to be sent again. */
   private async goBack(threadId: string, turnId?: string): Promise<void> {
     const { threads } = this.services;
-    const words = await goBack(threads, (await threads.open(threadId)).view, turnId);
-    if (words !== undefined) this.post({ type: "putBack", text: words });
+    const message = await goBack(threads, (await threads.open(threadId)).view, turnId);
+    if (message !== undefined) this.putBack(message);
+  }
+
+  /** A message stands in the conversation no more: it is there to be sent again. */
+  private putBack(input: readonly UserInput[]): void {
+    this.post({ type: "putBack", text: textOf(input), images: imagesOf(input) });
   }
 
   private async queue({ action, queuedId, text }: Extract<FromPage, { type: "queue" }>): Promise<void> {
@@ -573,7 +584,7 @@ export class ChatPage implements vscode.Disposable {
   private async search(token: number, query: string): Promise<void> {
     const [files, symbols] = await Promise.all([
       query === "" ? Promise.resolve(openFiles(this.cwd())) : this.services.threads.request("countersign/file/search", { query, limit: 12, cancellationToken: "chat" }).then((result) => result.files, () => []),
-      query.length < 2 ? Promise.resolve([]) : findSymbols(query, 6),
+      query.length < 2 ? Promise.resolve([]) : findSymbols(query, 6, this.cwd()),
     ]);
     this.post({ type: "found", token, files, symbols });
   }
@@ -587,9 +598,9 @@ function openFiles(folder: string | undefined): FileMatch[] {
     return [...files.filter((file) => file.isActive), ...files.filter((file) => !file.isActive)];
   });
   const matches = uris.flatMap(({ uri }): FileMatch[] => {
-    const path = vscode.workspace.asRelativePath(uri, false);
-    const fileName = path.split(/[/\\]/).at(-1) ?? path;
-    return uri.scheme === "file" && path !== uri.fsPath ? [{ root: folder ?? "", path, fileName, matchType: "file", score: 0, indices: [] }] : [];
+    const path = mentionedPath(uri, folder);
+    const fileName = path?.split(/[/\\]/).at(-1);
+    return path !== undefined && fileName !== undefined ? [{ root: folder ?? "", path, fileName, matchType: "file", score: 0, indices: [] }] : [];
   });
   return matches.filter((one, i) => matches.findIndex(({ path }) => path === one.path) === i).slice(0, 12);
 }

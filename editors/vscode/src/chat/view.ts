@@ -94,6 +94,8 @@ export interface ThreadView {
   settings: ThreadSettings | undefined;
   rows: Row[];
   running: { turnId: string; startedAtMs: number } | undefined;
+  /** The turn that began last. */
+  lastTurn: string | undefined;
   usage: ThreadTokenUsage | undefined;
   limits: RateLimits | undefined;
   queue: TurnQueue | undefined;
@@ -129,6 +131,7 @@ export function viewOf(thread: Thread, settings?: ThreadSettings): ThreadView {
     settings,
     rows: [],
     running: undefined,
+    lastTurn: thread.turns.at(-1)?.id,
     usage: undefined,
     limits: undefined,
     queue: undefined,
@@ -214,6 +217,24 @@ export function undoneOf(view: ThreadView, row: Row): Set<string> {
   return undone;
 }
 
+/** The files of a turn of which nothing that commands or patches did is left, though the turn is not undone as such. */
+export function undoneFiles(view: ThreadView, turnId: string): Set<string> {
+  const undone = new Set<string>();
+  const left = new Set<string>();
+  for (const row of view.rows) {
+    if (row.turnId !== turnId || row.body.kind !== "item") continue;
+    const { item } = row.body;
+    if (item.type === "commandChanges") {
+      const gone = undoneOf(view, row);
+      for (const { path } of item.changes) (gone.has(path) ? undone : left).add(path);
+    } else if (item.type === "fileChange") {
+      const made = item.applied ?? (item.status === "completed" ? item.changes : []);
+      for (const { path } of made) left.add(path);
+    }
+  }
+  return new Set([...undone].filter((path) => !left.has(path)));
+}
+
 /** A view with the way to its rows by key. */
 export class ThreadModel {
   private readonly index = new Map<string, number>();
@@ -264,6 +285,7 @@ export class ThreadModel {
         return NOTHING;
       case "countersign/turn/started":
         view.running = { turnId: event.params.turn.id, startedAtMs: event.params.turn.startedAtMs ?? 0 };
+        view.lastTurn = event.params.turn.id;
         view.retry = undefined;
         return NOTHING;
       case "countersign/turn/completed":

@@ -88,8 +88,8 @@ export type FromPage =
   | { readonly type: "saveKey"; readonly key: string }
   /** Asks the model again at once, where that is waited for. */
   | { readonly type: "retryNow" }
-  /** Sends the message of a failed turn again, in its place. */
-  | { readonly type: "retry"; readonly turnId: string; readonly choices: Choices }
+  /** Sends the message of a failed turn again, in its place. `token`: as of `send`, for what was picked. */
+  | { readonly type: "retry"; readonly token: number; readonly turnId: string; readonly choices: Choices }
   /** Goes back to before a turn; the person is asked how far. */
   | { readonly type: "goBack"; readonly turnId: string }
   /** Undoes what a command changed; no paths mean all of it. */
@@ -113,8 +113,8 @@ export type ToPage =
   | { readonly type: "attention"; readonly activeFile: string | null; readonly lines: { readonly start: number; readonly end: number } | null }
   /** Puts a mention into the composer. */
   | { readonly type: "insert"; readonly text: string }
-  /** Puts words into the composer that were sent before, if nothing is typed there. */
-  | { readonly type: "putBack"; readonly text: string }
+  /** Puts a message into the composer that was sent before, above what is typed there by now. */
+  | { readonly type: "putBack"; readonly text: string; readonly images: readonly string[] }
   | { readonly type: "sent"; readonly token: number }
   /** It was not sent: the composer takes it back. */
   | { readonly type: "unsent"; readonly token: number }

@@ -93,6 +93,11 @@ export function textOf(input: readonly UserInput[]): string {
   return input.map((one) => (one.type === "text" ? one.text : one.type === "mention" ? `@${one.path}` : "")).filter(Boolean).join("\n");
 }
 
+/** The pictures of a message that can be shown here, as `data:` addresses. */
+export function imagesOf(input: readonly UserInput[]): string[] {
+  return input.flatMap((one) => (one.type === "image" && one.url.startsWith("data:image/") ? [one.url] : []));
+}
+
 /** What others name a thing, on one line: it must not push what follows out of sight. */
 export function nameOf(text: string, most = 100): string {
   return cut(visibleText(text).replace(/\s+/g, " ").trim(), most);

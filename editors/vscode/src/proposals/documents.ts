@@ -28,7 +28,7 @@ interface Sheet {
   /** What the text is made of. */
   readonly made: Made;
   /** What the editor was given of the document, over all times that it was read, newest last: it shows each a moment after. */
-  readonly given: Given;
+  given: Given;
   mtime: number;
   /** Hunks that were edited since they were last handed over. */
   readonly edited: Set<string>;
@@ -199,6 +199,8 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
     }
     sheet.text = Buffer.from(content).toString().replace(/^\uFEFF/, "");
     sheet.known = sheet.regions;
+    // What was given before that is not shown late any more: who comes back to it has undone what was typed.
+    sheet.given = new Given();
     sheet.mtime += 1;
   }
 
@@ -270,14 +272,15 @@ export class ProposalDocuments implements vscode.FileSystemProvider, vscode.Disp
     }
   }
 
-  private typed({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
+  private typed({ document, contentChanges, reason }: vscode.TextDocumentChangeEvent): void {
     const sheet = document.uri.scheme === SCHEME ? this.sheets.get(document.uri.toString()) : undefined;
     if (sheet === undefined || contentChanges.length === 0) {
       return;
     }
     // While the file itself is typed in, the document is read again and again: what the editor shows now may be what it was given before last.
     const text = document.getText();
-    if (sheet.regions === sheet.known && (text === sheet.text || sheet.given.has(text))) {
+    const by = { isDirty: document.isDirty, isUndo: reason !== undefined };
+    if (sheet.regions === sheet.known && (text === sheet.text || sheet.given.isLate(text, by))) {
       return;
     }
     for (const change of contentChanges) {

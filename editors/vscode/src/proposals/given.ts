@@ -13,7 +13,8 @@ export class Given {
     }
   }
 
-  has(text: string): boolean {
-    return this.texts.includes(text);
+  /** Whether what the editor shows now is what it was given a while ago, and not what a person has typed, or has come to by undo or redo. */
+  isLate(text: string, { isDirty, isUndo }: { readonly isDirty: boolean; readonly isUndo: boolean }): boolean {
+    return !isDirty && !isUndo && this.texts.includes(text);
   }
 }

@@ -95,7 +95,7 @@ tests['a message on which nothing was done is sent again, whole, in its own plac
     local said = {}
     local id = T.countersign({
       ['countersign/thread/rollback'] = function(params)
-        said[#said + 1] = params.numTurns
+        said[#said + 1] = { params.numTurns, params.expectedTurnId }
         return row[1], row[2]
       end,
       ['countersign/turn/start'] = function(params)
@@ -109,12 +109,71 @@ tests['a message on which nothing was done is sent again, whole, in its own plac
     hear('item/completed', { turnId = 'u', item = { type = 'userMessage', id = 'i', content = content } }, id)
     hear('turn/completed', { turn = turn('u', 'failed', { message = 'No.', kind = 'other' }) }, id)
     T.equal(lines(thread), { '→ Try again: :Countersign retry' })
+    -- Pressed twice, it is sent once.
+    run('retry')
     run('retry')
     T.wait('the message', function()
       return #said == 2
     end)
-    T.equal(said, { 1, content })
+    vim.wait(100, function() end)
+    T.equal(said, { { 1, 'u' }, content })
   end
+end
+
+tests['a turn that is no longer the last one is not dropped, and nothing is sent in its place'] = function()
+  for _, words in ipairs({ 'retry', 'rollback' }) do
+    T.fresh()
+    local asked = 0
+    local id = T.countersign({
+      ['countersign/thread/rollback'] = function(params)
+        asked = asked + 1
+        T.equal(params.expectedTurnId, 'u')
+        return nil, { code = -32803, message = 'not the last one', data = { kind = 'turnMismatch' } }
+      end,
+    })
+    local thread = require('countersign.threads').ensure('t', id)
+    hear('turn/started', { turn = turn('u', 'inProgress') }, id)
+    hear('item/completed', { turnId = 'u', item = { type = 'userMessage', id = 'i', content = { { type = 'text', text = 'Look' } } } }, id)
+    hear('turn/completed', { turn = turn('u', 'failed', { message = 'No.', kind = 'other' }) }, id)
+    for time = 1, 2 do
+      run(words)
+      T.wait('the answer', function()
+        return asked == time and last():find('has changed meanwhile', 1, true)
+      end)
+      T.equal(T.messages[#T.messages][2], vim.log.levels.INFO)
+      table.insert(T.messages, { '' })
+    end
+    T.equal(thread.last, 'u')
+  end
+end
+
+tests['a message that could not be sent again is in the composer, with all that belongs to it'] = function()
+  local content = { { type = 'text', text = 'Look at this' }, { type = 'image', url = 'data:image/png;base64,AA==' }, { type = 'localImage', path = '/p.png' } }
+  local said = {}
+  local id = T.countersign({
+    ['countersign/thread/rollback'] = { thread = { id = 't', turns = {} }, message = 'Dropped.' },
+    ['countersign/turn/start'] = function(params)
+      said[#said + 1] = params.input
+      if #said == 1 then
+        return nil, { code = -32603, message = 'busy' }
+      end
+      return { turnId = 'next' }
+    end,
+  })
+  require('countersign.threads').ensure('t', id)
+  hear('turn/started', { turn = turn('u', 'inProgress') }, id)
+  hear('item/completed', { turnId = 'u', item = { type = 'userMessage', id = 'i', content = content } }, id)
+  hear('turn/completed', { turn = turn('u', 'failed', { message = 'No.', kind = 'other' }) }, id)
+  run('retry')
+  local composer = require('countersign.composer')
+  T.wait('the words', function()
+    return vim.api.nvim_buf_get_lines(composer.buffer('t'), 0, -1, false)[1] == 'Look at this'
+  end)
+  composer.send('t')
+  T.wait('the message', function()
+    return #said == 2
+  end)
+  T.equal(said, { content, content })
 end
 
 tests['it is asked again once the provider lets it, unless that is given up or something else is said'] = function()

@@ -21,7 +21,8 @@ local function show_diff(diff, title)
   end
   vim.cmd('tabnew')
   local buf = vim.api.nvim_get_current_buf()
-  vim.api.nvim_buf_set_lines(buf, 0, -1, false, vim.split(diff, '\n', { plain = true, trimempty = true }))
+  local text = require('countersign.visible').text((diff:gsub('\r\n', '\n')))
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, vim.split(text, '\n', { plain = true, trimempty = true }))
   vim.bo[buf].buftype, vim.bo[buf].bufhidden, vim.bo[buf].swapfile, vim.bo[buf].modifiable = 'nofile', 'wipe', false, false
   vim.bo[buf].filetype = 'diff'
   pcall(vim.api.nvim_buf_set_name, buf, ('countersign://diff/%s.diff'):format(title))

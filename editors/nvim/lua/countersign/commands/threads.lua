@@ -97,9 +97,12 @@ return {
   rollback = { desc = 'Drop the last turns from the conversation; files stay', composer = true, run = function(call)
     with_thread(function(thread)
       local count = tonumber(call.words) or 1
-      client.request(thread.client, 'thread/rollback', { threadId = thread.id, numTurns = count }, function(result)
-        require('countersign.threads').adopt(result.thread, thread.client)
+      require('countersign.recover').roll_back(thread, count, function(result)
         client.tell(result.message)
+      end, function(error)
+        if error then
+          client.tell(error.message, vim.log.levels.ERROR)
+        end
       end)
     end)
   end },
