@@ -114,10 +114,10 @@ test("output of a command and of its terminal is kept, but not without bound", (
     return row?.body.kind === "item" ? row.body.output : undefined;
   };
   assert.equal(output(), "one\ntwo\n");
-  model.apply(event("countersign/terminal/exited", { terminalId: 3, exitCode: 2, durationMs: 9 }));
+  model.apply(event("countersign/terminal/exited", { terminalId: 3, exitCode: 2, durationMs: 9, fullOutput: "/o/c.txt" }));
   const row = model.row("c");
   assert.ok(row?.body.kind === "item" && row.body.item.type === "commandExecution");
-  assert.deepEqual([row.body.item.exitCode, row.body.item.status], [2, "failed"]);
+  assert.deepEqual([row.body.item.exitCode, row.body.item.status, row.body.item.fullOutput], [2, "failed", "/o/c.txt"]);
   model.apply(event("countersign/item/commandExecution/outputDelta", { itemId: "c", delta: "x".repeat(MOST_OUTPUT * 2) }));
   assert.equal(output()?.length, MOST_OUTPUT);
 });

@@ -349,10 +349,10 @@ export class ThreadModel {
       }
       case "countersign/terminal/exited": {
         const item = view.terminals[event.params.terminalId];
-        const { exitCode, durationMs } = event.params;
+        const { exitCode, durationMs, fullOutput } = event.params;
         if (item === undefined) return NOTHING;
         return this.change(item, (one) => {
-          if (one.type === "commandExecution") Object.assign(one, { exitCode, durationMs, status: exitCode === 0 ? "completed" : "failed" });
+          if (one.type === "commandExecution") Object.assign(one, { exitCode, durationMs, status: exitCode === 0 ? "completed" : "failed", ...(fullOutput ? { fullOutput } : {}) });
         });
       }
       case "countersign/proposal/created":

@@ -237,7 +237,7 @@ async fn what_a_stopped_command_had_changed_is_listed() {
         let story = stage.finish(&turn).await;
         assert_eq!(story.status(), "interrupted");
         assert_eq!(
-            listed(&stage, &story.item("commandChanges")),
+            listed(&stage, story.item("commandChanges")),
             ["update a.txt +1 -1", "add begun +0 -0", "add new.txt +1 -0"],
             "{stays}"
         );
