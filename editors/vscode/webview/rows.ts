@@ -48,7 +48,7 @@ function drawGroup(group: Group, context: RowContext): Drawn {
   const root = el("div", { class: "row row-group" }, box);
   let drawn = group;
   box.addEventListener("toggle", () => {
-    // That it was made so is told as well, and is not the person's doing.
+    // The event comes also where it was drawn so.
     if (box.open === drawn.open) return;
     context.folds.set(drawn.key, box.open);
     if (!box.open) drawn.rows.forEach(({ key }) => context.folds.delete(key));
