@@ -1,7 +1,8 @@
 /**
  * The list of a thread's rows. Only those in view are in the page; the rest is blank space of the right height.
  */
-import type { Row } from "../src/chat/view";
+import { isGroup } from "../src/chat/groups";
+import type { Entry } from "../src/chat/groups";
 import { Heights } from "../src/chat/virtual";
 import { el, redraw } from "./dom";
 
@@ -12,7 +13,7 @@ const HAND_MS = 500;
 export interface Drawn {
   readonly root: HTMLElement;
   /** Draws what has changed. */
-  update(row: Row): void;
+  update(row: Entry): void;
 }
 
 export class RowList {
@@ -22,7 +23,9 @@ export class RowList {
   private readonly body = el("div", { class: "rows" });
   private readonly heights = new Heights();
   private readonly drawn = new Map<string, { drawn: Drawn; rev: number; index: number }>();
-  private rows: readonly Row[] = [];
+  private rows: readonly Entry[] = [];
+  /** Where the list is to be scrolled to once its rows are drawn. */
+  private wanted: number | undefined;
   /** Whether the end is in view, which is then kept in view. */
   private atEnd = true;
   private frame = 0;
@@ -36,7 +39,7 @@ export class RowList {
   private readonly sizes = new ResizeObserver((entries) => { this.measured(entries); });
 
   constructor(
-    private readonly draw: (row: Row) => Drawn,
+    private readonly draw: (row: Entry) => Drawn,
     private readonly onEnd: (atEnd: boolean) => void,
   ) {
     this.root.append(this.above, this.body, this.below);
@@ -64,26 +67,51 @@ export class RowList {
   }
 
   /** Another thread, or the same made anew. */
-  reset(rows: readonly Row[]): void {
+  reset(rows: readonly Entry[]): void {
     this.rows = rows;
     this.heights.reset(rows.map(estimate));
-    for (const { drawn } of this.drawn.values()) {
-      this.sizes.unobserve(drawn.root);
-      drawn.root.remove();
-    }
-    this.drawn.clear();
+    this.drawn.forEach(({ drawn }, key) => { this.drop(key, drawn); });
+    this.wanted = undefined;
     this.atEnd = true;
     this.onEnd(true);
     this.schedule();
   }
 
-  /** Rows have come at the end, or have changed. */
-  changed(): void {
-    for (let i = this.heights.count; i < this.rows.length; i++) {
-      const row = this.rows[i];
-      if (row !== undefined) this.heights.push(estimate(row));
+  /** Rows have come or gone, or have changed. Each that stays keeps its height, and what is read its place. */
+  changed(rows: readonly Entry[]): void {
+    const before = this.rows;
+    this.rows = rows;
+    if (before.every(({ key }, i) => rows[i]?.key === key)) {
+      for (const row of rows.slice(before.length)) this.heights.push(estimate(row));
+    } else {
+      this.realign(before);
     }
     this.schedule();
+  }
+
+  private realign(before: readonly Entry[]): void {
+    const top = this.wanted ?? this.root.scrollTop;
+    const inView = this.heights.at(top);
+    const within = top - this.heights.offset(inView);
+    const heights = new Map(before.map(({ key }, i) => [key, this.heights.height(i)]));
+    const places = new Map(this.rows.map(({ key }, i) => [key, i]));
+    this.heights.reset(this.rows.map((row) => heights.get(row.key) ?? estimate(row)));
+    for (const [key, entry] of this.drawn) {
+      const index = places.get(key);
+      if (index === undefined) this.drop(key, entry.drawn);
+      else entry.index = index;
+    }
+    const isThere = (row: Entry | undefined): boolean => row !== undefined && places.has(row.key);
+    // Where the row at the top has gone into a group, that has taken the place of it.
+    const anchor = isThere(before[inView]) ? inView : before.findLastIndex((row, i) => i < inView && isThere(row));
+    const at = places.get(before[anchor]?.key ?? "");
+    if (!this.atEnd && this.root.clientHeight > 0) this.wanted = at === undefined ? 0 : this.heights.offset(at) + (anchor === inView ? within : this.heights.height(at));
+  }
+
+  private drop(key: string, { root }: Drawn): void {
+    this.sizes.unobserve(root);
+    root.remove();
+    this.drawn.delete(key);
   }
 
   /** Draws a row again for something that is not in it. */
@@ -104,8 +132,14 @@ export class RowList {
     this.schedule();
   }
 
-  toRow(index: number): void {
+  /** To a row, by its key. */
+  toKey(key: string): void {
+    this.toRow(Math.max(0, this.rows.findIndex((row) => row.key === key)));
+  }
+
+  private toRow(index: number): void {
     this.atEnd = false;
+    this.wanted = undefined;
     this.root.scrollTop = Math.max(0, this.heights.offset(index) - 40);
     this.schedule();
   }
@@ -119,14 +153,10 @@ export class RowList {
 
   private layout(): void {
     const height = this.root.clientHeight || 600;
-    const top = this.atEnd ? Math.max(0, this.heights.total - height) : this.root.scrollTop;
+    const top = this.atEnd ? Math.max(0, this.heights.total - height) : (this.wanted ?? this.root.scrollTop);
     const { first, end } = this.heights.window(top, height);
     for (const [key, { drawn, index }] of this.drawn) {
-      if (index < first || index >= end) {
-        this.sizes.unobserve(drawn.root);
-        drawn.root.remove();
-        this.drawn.delete(key);
-      }
+      if (index < first || index >= end) this.drop(key, drawn);
     }
     let before: Element | null = null;
     for (let i = first; i < end; i++) {
@@ -142,10 +172,11 @@ export class RowList {
     }
     this.above.style.height = `${this.heights.offset(first)}px`;
     this.below.style.height = `${this.heights.total - this.heights.offset(end)}px`;
-    if (this.atEnd) {
-      this.root.scrollTop = this.root.scrollHeight;
+    if (this.atEnd || this.wanted !== undefined) {
+      this.root.scrollTop = this.atEnd ? this.root.scrollHeight : top;
       this.remember();
     }
+    this.wanted = undefined;
   }
 
   private remember(): void {
@@ -154,7 +185,7 @@ export class RowList {
     this.lastClient = this.root.clientHeight;
   }
 
-  private place(row: Row, index: number): HTMLElement {
+  private place(row: Entry, index: number): HTMLElement {
     const known = this.drawn.get(row.key);
     if (known !== undefined) {
       if (known.rev !== row.rev) {
@@ -167,6 +198,7 @@ export class RowList {
         known.rev = row.rev;
       }
       known.index = index;
+      known.drawn.root.setAttribute("aria-posinset", String(index + 1));
       known.drawn.root.setAttribute("aria-setsize", String(this.rows.length));
       return known.drawn.root;
     }
@@ -234,6 +266,7 @@ export class RowList {
   }
 }
 
-function estimate(row: Row): number {
+function estimate(row: Entry): number {
+  if (isGroup(row)) return 24;
   return row.body.kind === "item" ? 80 : 60;
 }

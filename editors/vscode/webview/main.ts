@@ -1,6 +1,8 @@
 /**
  * The chat page: a thread, the list of threads, the composer, and what comes from the extension.
  */
+import { grouped } from "../src/chat/groups";
+import type { Entry } from "../src/chat/groups";
 import { ThreadModel } from "../src/chat/view";
 import type { ThreadView } from "../src/chat/view";
 import type { Remedy, ToPage } from "../src/chat/wire";
@@ -15,7 +17,7 @@ import { firstRun, forgetKey, isMissing } from "./first_run";
 import type { Setup } from "./first_run";
 import { keep, kept, post } from "./host";
 import { RowList } from "./list";
-import { drawRow } from "./rows";
+import { drawEntry } from "./rows";
 import { ThreadList } from "./threads";
 import "./style.css";
 
@@ -27,9 +29,9 @@ const MOST_KEEPS = 500;
 
 const view = (): ThreadView | undefined => model?.view;
 const title = el("button", { class: "title-button", title: "Conversations", attrs: { type: "button" } });
-const context = { view, keeps: new Set(kept().keeps), folds: new Map<string, boolean>(), shown: new Shown(), gates: new Map<string, { look(): void }>() };
+const context = { view, keeps: new Set(kept().keeps), folds: new Map<string, boolean>(), shown: new Shown(), gates: new Map<string, { look(): void }>(), regroup: () => { list.changed(entries()); } };
 const toEnd = button("", () => { list.toEnd(); }, { class: "to-end", label: "Go to the end", icon: "down" });
-const list = new RowList((row) => drawRow(row, context), (atEnd) => { toEnd.hidden = atEnd; });
+const list = new RowList((entry) => drawEntry(entry, context), (atEnd) => { toEnd.hidden = atEnd; });
 toEnd.hidden = true;
 const threads = new ThreadList(closeThreads, () => threadId ?? undefined);
 const composer = new Composer((text) => {
@@ -107,6 +109,14 @@ function tellTrouble(trouble: string | null, running: boolean): void {
   }
 }
 
+/** The rows, and groups of them, as the person has opened them. Where they are by the keyboard or have selected something nothing goes. */
+function entries(): Entry[] {
+  const selection = document.getSelection();
+  const selected = selection?.isCollapsed === false ? [selection.anchorNode?.parentElement, selection.focusNode?.parentElement] : [];
+  const held = [document.activeElement, ...selected].map((one) => one?.closest<HTMLElement>("[data-key]")?.dataset["key"]);
+  return grouped(view()?.rows ?? [], { isOpen: (key) => context.folds.get(key) === true, isHeld: (key) => held.includes(key) });
+}
+
 function show(next: ThreadView | null): void {
   const isOther = next?.id !== model?.view.id;
   // What was picked for one conversation is not meant for another; for one that is only just begun it is.
@@ -123,7 +133,7 @@ function show(next: ThreadView | null): void {
     // Its buttons, and what is being typed into it, are of the other conversation.
     drawQueue();
   }
-  list.reset(model?.view.rows ?? []);
+  list.reset(entries());
   head();
 }
 
@@ -165,7 +175,7 @@ function drawActivity(): void {
     ...(plan === undefined ? [] : [el("span", { class: "dim" }, `${plan.filter((one) => one.status === "completed").length}/${plan.length}`)]),
     elapsed,
     ...(first === undefined ? [] : [button("Show", () => {
-      list.toRow(model?.position(first.key) ?? 0);
+      list.toKey(first.key);
       requestAnimationFrame(() => { requestAnimationFrame(() => { document.querySelector<HTMLElement>(`[data-key="${CSS.escape(first.key)}"] button`)?.focus(); }); });
     }, { class: "small", label: "Show the question" })]),
   );
@@ -300,7 +310,7 @@ function take(events: readonly ThreadEvent[]): void {
     follow(event);
     tell(event);
   }
-  list.changed();
+  list.changed(entries());
   head();
 }
 

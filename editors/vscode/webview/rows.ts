@@ -3,6 +3,8 @@
  */
 import { counts, hunkLines, unifiedLines } from "../src/chat/diff";
 import { screen } from "../src/chat/terminal";
+import { groupWords, isGroup } from "../src/chat/groups";
+import type { Entry, Group } from "../src/chat/groups";
 import { isUndone } from "../src/chat/view";
 import type { Row, ThreadView } from "../src/chat/view";
 import type { FromPage } from "../src/chat/wire";
@@ -31,9 +33,38 @@ export interface RowContext {
   readonly shown: Shown;
   /** What waits for that, by the proposal. */
   readonly gates: Map<string, { look(): void }>;
+  /** Has what was opened or closed shown as rows of the list. */
+  regroup(): void;
 }
 
-export function drawRow(row: Row, context: RowContext): Drawn {
+export function drawEntry(entry: Entry, context: RowContext): Drawn {
+  return isGroup(entry) ? drawGroup(entry, context) : drawRow(entry, context);
+}
+
+/** One line for several rows, which follow it once it is opened. */
+function drawGroup(group: Group, context: RowContext): Drawn {
+  const words = el("span", { class: "dim" });
+  const box = el("details", { class: "tool group" }, el("summary", {}, words));
+  const root = el("div", { class: "row row-group" }, box);
+  let drawn = group;
+  box.addEventListener("toggle", () => {
+    // The event comes also where it was drawn so.
+    if (box.open === drawn.open) return;
+    context.folds.set(drawn.key, box.open);
+    if (!box.open) drawn.rows.forEach(({ key }) => context.folds.delete(key));
+    context.regroup();
+  });
+  const update = (now: Group): void => {
+    drawn = now;
+    words.textContent = groupWords(now);
+    root.setAttribute("aria-label", groupWords(now));
+    box.open = now.open;
+  };
+  update(group);
+  return { root, update: (now) => { if (isGroup(now)) update(now); } };
+}
+
+function drawRow(row: Row, context: RowContext): Drawn {
   const { body } = row;
   if (body.kind === "item" && body.item.type === "agentMessage") {
     return agentMessage(row);

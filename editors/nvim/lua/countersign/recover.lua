@@ -45,7 +45,7 @@ end
 ---@param thread countersign.Thread
 ---@param count integer
 ---@param done fun(result: table)
----@param failed fun(error?: table) Without an error where it ends with another one, which the person is told.
+---@param failed fun(error?: table) Without an error where it ends with another one; the person knows then.
 function M.roll_back(thread, count, done, failed)
   local params = { threadId = thread.id, numTurns = count, expectedTurnId = thread.last }
   client.request(thread.client, 'thread/rollback', params, function(result)

@@ -1,7 +1,8 @@
-// The page of the chat by itself, with ten thousand items: few of them are drawn, wherever one reads, and while more come.
+// The page of the chat by itself, with ten thousand items: few of them are drawn, wherever one reads, and while more come. What went well,
+// one after the other, is one line.
 import { check, equal } from "../../checks.mjs";
 import { until } from "../../stage.mjs";
-import { long, openPage } from "../../vscode-chat/page.mjs";
+import { conversation, long, openPage } from "../../vscode-chat/page.mjs";
 
 const COUNT = 10000;
 /** Far less than one element for each item. */
@@ -46,5 +47,18 @@ export async function play(editor) {
   await page.locator(".to-end").click();
   check("the way to the end leads there", await until("the end", () => page.locator('[data-key="n199"]', { hasText: "new 199" }).isVisible()).catch(() => false));
   check("and still few are drawn", (await elements()) < MOST_ELEMENTS, await elements());
+
+  const call = (id) => ({ key: id, turnId: "t", startedAtMs: 1, completedAtMs: 2, rev: 0, body: { kind: "item", live: false, item: { type: "commandExecution", id, command: `echo ${id}`, cwd: "/", actions: [], source: "agent", confined: "workspace", status: "completed", aggregatedOutput: `${id}\n`, exitCode: 0, durationMs: 500 } } });
+  await tell(conversation(["c1", "c2", "c3", "c4"].map(call)));
+  await tell({ type: "events", events: [{ method: "countersign/item/started", params: { threadId: "T", turnId: "t", seq: 1, startedAtMs: 1, item: { type: "agentMessage", id: "m", text: "So." } } }] });
+  const keys = () => page.evaluate(() => [...document.querySelectorAll(".rows > *")].map((one) => one.dataset.key).join());
+  const group = page.locator(".row-group");
+  const shows = (what, wanted) => until(what, async () => (await keys()) === wanted, 10000).catch(() => false);
+  check("what went well, one after the other, is one line", await shows("the group", "group:c1,m"), await keys());
+  equal("which says what was done", await group.innerText(), "Ran 4 commands · 2.0 s");
+  await group.locator("summary").click();
+  check("opened, it shows each", await shows("the commands", "group:c1,c1,c2,c3,c4,m"), await keys());
+  await group.locator("summary").click();
+  check("closed, it is one line again", await shows("the group", "group:c1,m"), await keys());
   await page.close();
 }

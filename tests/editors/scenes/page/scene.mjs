@@ -63,6 +63,19 @@ export async function play(editor) {
   await tell({ type: "unsent", token: again.token });
   equal("what was sent does not come back", await text.inputValue(), "");
 
+  // A message that was sent before comes back; what was picked goes with `/init`.
+  await text.fill("a draft");
+  await tell({ type: "putBack", text: "said before", images: [PNG] });
+  equal("a message that is put back stands above what is being written", await text.inputValue(), "said before\n\na draft");
+  equal("with its picture, too", await page.locator(".picture img").count(), 1);
+  await page.locator(".picture button").click();
+  await page.locator(".composer select[aria-label='Mode']").selectOption("ask");
+  await text.fill("/init");
+  await text.press("Enter");
+  const init = (await posted("send")).at(-1);
+  check("/init is a message, in the mode that was picked", init.text.includes("AGENTS.md") && init.choices.mode === "ask", init);
+  await tell({ type: "sent", token: init.token });
+
   // What is dropped: a picture, and a file of the editor's explorer, in a window of this machine and in a remote one.
   const drop = (uris) => page.locator(".composer").evaluate(async (box, [url, list]) => {
     const data = new DataTransfer();
