@@ -3,6 +3,7 @@
 pub mod acp;
 mod allowed;
 pub mod apply_patch;
+pub mod completions;
 pub mod config;
 pub mod demo;
 pub mod doctor;
@@ -63,6 +64,10 @@ enum Command {
     Feedback(feedback::Args),
     /// Print the custom protocol's types.
     Protocol(protocol::Args),
+    /// Print a script that has a shell complete this command line.
+    Completions(completions::Args),
+    /// Print the manual page.
+    Man,
 }
 
 /// The home folder: `$COUNTERSIGN_HOME`, else `.countersign` in the person's home.
@@ -101,5 +106,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Mcp(args)) => mcp::run(args),
         Some(Command::Feedback(args)) => feedback::run(args),
         Some(Command::Protocol(args)) => protocol::run(args),
+        Some(Command::Completions(args)) => completions::run(&args),
+        Some(Command::Man) => completions::manual(),
     }
 }

@@ -19,6 +19,7 @@ mod listening;
 mod login;
 mod logins;
 pub mod names;
+mod over_http;
 mod pin;
 pub mod result;
 mod schema;

@@ -9,6 +9,7 @@
 //! ends with exactly one `Completed` or one error.
 
 mod anthropic;
+mod blind;
 pub mod catalogue;
 mod chat;
 mod client;

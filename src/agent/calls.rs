@@ -3,7 +3,6 @@
 use super::history::output_for;
 use super::line::{self, Place};
 use super::turn::Turn;
-use crate::model::catalogue;
 use crate::model::item::{ContentPart, ResponseItem, ToolOutputPayload};
 use crate::protocol::item::{ItemStatus, ThreadItem};
 use crate::tools::{Call, Host, Look, Payload, Tool, ToolError, ToolOutput};
@@ -198,7 +197,7 @@ fn payload(turn: &Turn, output: ToolOutput) -> ToolOutputPayload {
     if images.is_empty() {
         return text.into();
     }
-    if !catalogue::takes_images(&turn.provider().model) {
+    if turn.provider().client.is_blind(&turn.provider().model) {
         let note = "(images were left out: your model takes none)";
         return [text.as_str(), note].join("\n").trim_start().to_owned().into();
     }

@@ -20,7 +20,6 @@ use super::pending::Input;
 use super::permissions::home_of;
 use super::prompt;
 use super::turn::Turn;
-use crate::model::catalogue;
 use crate::model::item::{ContentPart, ResponseItem};
 use crate::protocol::item::{LineRange, SentContext, UserInput};
 use crate::tools::image;
@@ -105,7 +104,7 @@ fn read(turn: &Turn, input: &Input, since: u64) -> Told {
         takes_images: turn
             .provider
             .get()
-            .is_none_or(|provider| catalogue::takes_images(&provider.model)),
+            .is_none_or(|provider| !provider.client.is_blind(&provider.model)),
         searches: Cell::new(place::MOST_SEARCHES),
     };
     let mut told = Told::default();

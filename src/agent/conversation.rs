@@ -81,6 +81,8 @@ impl From<&Input> for Along {
 pub enum Subject {
     Configuration,
     Rules,
+    /// Which model answers, and what is not known of it.
+    Model,
 }
 
 /// Locked for a few lines at a time, never across an await.

@@ -11,7 +11,6 @@ use crate::config::provider::WireApi;
 use crate::exec::Confinement;
 use crate::ids::ItemId;
 use crate::mcp::Server;
-use crate::model::catalogue;
 use crate::model::item::ToolSpec;
 use crate::protocol::event::{EventKind, PlanUpdated};
 use crate::protocol::item::{Confined, PlanStep, ThreadItem};
@@ -225,8 +224,8 @@ impl Turn {
 
     /// Tools of ours that this conversation does not have, each with the reason, in words.
     fn left_out(&self) -> Vec<(&'static str, &'static str)> {
-        let model = self.provider.get().map(|provider| provider.model.as_str());
-        let blind = model.is_some_and(|model| !catalogue::takes_images(model));
+        let provider = self.provider.get();
+        let blind = provider.is_some_and(|provider| provider.client.is_blind(&provider.model));
         let apart = (self.is_apart(), "this work is done without it");
         let terminals = (!self.config.unified_exec(), "terminals are switched off");
         let depth = self.conversation.agent.as_ref().map_or(0, |agent| agent.depth);

@@ -118,6 +118,8 @@ pub struct Provider {
     is_configured: bool,
     /// The window is what a local server has loaded the model with.
     is_loaded: bool,
+    /// The id of the local server that stands in for the provider of the settings, which wants a key that is not there.
+    pub stands_in: Option<String>,
 }
 
 impl Provider {
@@ -153,7 +155,11 @@ impl Provider {
             && let Some(found) = local::detect(&local::usual_candidates(), DETECTION).await
         {
             let client = clients.share(ModelClient::new(&found.provider, None, user_agent));
-            return Ok(Self::new(config, client, found.model).look_at_window().await);
+            let resolved = Self::new(config, client, found.model).look_at_window().await;
+            return Ok(Self {
+                stands_in: Some(found.id),
+                ..resolved
+            });
         }
         let client = client(provider, credential, base_url, desk);
         let model = match settings.model.as_str() {
@@ -199,6 +205,7 @@ impl Provider {
             is_known,
             is_configured: config.context_window.is_some(),
             is_loaded: false,
+            stands_in: None,
         }
     }
 }

@@ -30,9 +30,10 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Judge commands: reads JSON lines {"id", "argv"} and writes for each {"id", "label", "verdict", "parts", …}.
+    /// Judge a command, as in `rules check git push`; without one, judge each that is read.
     ///
-    /// `argv` is a list of words, or a text for the shell. The status is 1 if a line could not be read.
+    /// Without a command it reads JSON lines {"id", "argv"} and writes for each {"id", "label", "verdict", "parts", …}. `argv` is a list of
+    /// words, or a text for the shell. The status is 1 if a line could not be read.
     Check(Check),
     /// Show the rules and standing permissions in force, and what is broken. The status is 1 if something is.
     List(List),
@@ -48,6 +49,9 @@ struct Check {
     sandbox: Sandbox,
     #[command(flatten)]
     which: Which,
+    /// The command: its words, or one text for the shell.
+    #[arg(trailing_var_arg = true, value_name = "CMD")]
+    command: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -92,9 +96,11 @@ pub fn run(args: Args) -> ExitCode {
                 loaded.and_then(|(cwd, rules, config)| {
                     say_reports(rules.reports());
                     let judge = Judge::new(&check, &cwd, &rules, config.as_deref());
-                    judge
-                        .all(io::stdin().lock(), io::stdout().lock())
-                        .map_err(|error| format!("{error}"))
+                    let answered = match check.command.as_slice() {
+                        [] => judge.all(io::stdin().lock(), io::stdout().lock()),
+                        words => judge.one(words, io::stdout().lock()),
+                    };
+                    answered.map_err(|error| format!("{error}"))
                 }),
             )
         }
@@ -370,6 +376,43 @@ impl<'a> Judge<'a> {
             Some(_) => return Err(refuse(id, "`escalated` must be true or false.".to_owned())),
         };
         Ok(self.answer(id, &argv, escalated))
+    }
+
+    /// Says of one command, in words, what becomes of it.
+    fn one(&self, words: &[String], mut out: impl Write) -> io::Result<bool> {
+        let argv = match words {
+            [text] if text.contains(char::is_whitespace) => vec!["bash".to_owned(), "-lc".to_owned(), text.clone()],
+            words => words.to_vec(),
+        };
+        let answer = self.answer(Value::Null, &argv, false);
+        let place = match answer.confined {
+            Some(Confined::ReadOnly) => " in the sandbox, which only reads",
+            Some(Confined::Workspace) => " in the sandbox",
+            Some(Confined::Outside) => " outside the sandbox",
+            None => "",
+        };
+        let verdict = match answer.verdict {
+            "run" => format!("Runs{place} without a question."),
+            "ask" => format!("Asks first; after a yes it runs{place}."),
+            _ => "Is refused.".to_owned(),
+        };
+        let mut text = verdict;
+        if let Some(reason) = answer.reason {
+            text = format!("{text}\n{}", shown::prose(&reason));
+        }
+        if let Some(rule) = answer.rule {
+            let place = shown::path(&rule.file);
+            text = format!(
+                "{text}\nRule: {} {} ({place}:{})",
+                rule.decision,
+                shown::line(&rule.prefix),
+                rule.line
+            );
+        }
+        match writeln!(out, "{text}") {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(true),
+            written => written.map(|()| true),
+        }
     }
 
     fn answer(&self, id: Value, argv: &[String], escalated: bool) -> Answer {

@@ -64,7 +64,7 @@ pub struct Args {
     #[arg(long, value_name = "COUNT", default_value_t = Bounds::default().processes, value_parser = clap::value_parser!(u64).range(8..))]
     processes: u64,
     /// The program and its arguments.
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     command: Vec<String>,
 }
 

@@ -4,6 +4,7 @@ use super::caller::{Caller, Callers, Question, Registered};
 use super::failure::StartError;
 use super::launch::Launch;
 use super::listening::Listening;
+use super::over_http::HttpClient;
 use super::untrusted;
 use crate::config::network::Network;
 use crate::exec::{Companion, CompanionExit};
@@ -122,7 +123,7 @@ impl Connection {
                 if let Some(token) = token {
                     config = config.auth_header(token.clone());
                 }
-                let transport = StreamableHttpClientTransport::with_client(http, config);
+                let transport = StreamableHttpClientTransport::with_client(HttpClient(http), config);
                 let served = client
                     .serve_with_ct(Listening::new(transport, callers.clone()), end.clone())
                     .await;

@@ -12,6 +12,8 @@ pub const MOST_TEXT: usize = 64 << 10;
 const MOST_IMAGES: usize = 16;
 /// Bytes of one image, as it is sent.
 const MOST_IMAGE: usize = 20 << 20;
+/// Characters of base64 that are left in a text: keys and hashes are shorter.
+const MOST_DATA: usize = 2048;
 /// Bytes of a result that is shown and recorded.
 const MOST_SHOWN: usize = 256 << 10;
 
@@ -34,6 +36,7 @@ pub fn outcome(result: &Value) -> Outcome {
     let blocks: Vec<Value> = content.iter().map(|block| without_image(block, &mut images)).collect();
     let structured = result.get("structuredContent").filter(|value| !value.is_null());
     let mut shown = structured.cloned().unwrap_or_else(|| blocks.into());
+    leave_out_data(&mut shown, &images);
     untrusted::visible_in(&mut shown);
     Outcome {
         text: cut(json_text(&shown), MOST_TEXT),
@@ -59,12 +62,42 @@ pub fn resource(result: &Value) -> Outcome {
         }
     });
     let mut shown = json!({"contents": parts.collect::<Vec<Value>>()});
+    leave_out_data(&mut shown, &images);
     untrusted::visible_in(&mut shown);
     Outcome {
         text: cut(json_text(&shown), MOST_TEXT),
         images,
         success: true,
     }
+}
+
+/// Puts words in the place of bytes that are written as base64, which no model reads: an image that is shown is named, of other data it is
+/// said how much it is.
+fn leave_out_data(value: &mut Value, images: &[String]) {
+    match value {
+        Value::String(text) if text.len() > MOST_DATA && is_base64(text) => {
+            let data = text.rsplit_once(";base64,").map_or(text.as_str(), |(_, data)| data);
+            let is_it = |url: &String| url.ends_with(data.trim());
+            *text = match images.iter().position(is_it) {
+                Some(at) => format!("[image {}, shown with this result]", at + 1),
+                None => format!("[{} bytes of data, left out]", data.len() / 4 * 3),
+            };
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| leave_out_data(value, images)),
+        Value::Object(map) => map.values_mut().for_each(|value| leave_out_data(value, images)),
+        _ => {}
+    }
+}
+
+/// Whether a text is nothing but base64 of either alphabet, or a `data:` URL of it.
+fn is_base64(text: &str) -> bool {
+    let data = match text.split_once(";base64,") {
+        Some((kind, data)) if kind.starts_with("data:") && kind.len() < 200 => data,
+        _ => text,
+    };
+    let is_of_it =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=' | b'\r' | b'\n');
+    data.bytes().all(is_of_it)
 }
 
 /// A value as JSON text. One that cannot be written says so in its place.
@@ -196,6 +229,33 @@ mod tests {
             assert_eq!((outcome.text.as_str(), outcome.success), (text, success), "{result}");
             assert!(outcome.images.is_empty());
         }
+    }
+
+    #[test]
+    fn no_model_gets_bytes_as_text() {
+        let data = "iVBORw0K".repeat(1000);
+        let image = json!({"type": "image", "data": data, "mimeType": "image/png"});
+        let other = "AAAA".repeat(1000);
+        let key = "a".repeat(MOST_DATA);
+        let structured = json!({
+            "shot": data, "url": format!("data:image/png;base64,{data}"), "audio": [other], "key": key, "prose": "so it is. ".repeat(500),
+        });
+        let outcome = outcome(&json!({"content": [image], "structuredContent": structured}));
+        assert_eq!(outcome.images.len(), 1);
+        let told: Value = serde_json::from_str(&outcome.text).expect("JSON");
+        let named = json!("[image 1, shown with this result]");
+        assert_eq!((&told["shot"], &told["url"]), (&named, &named));
+        assert_eq!(told["audio"][0], "[3000 bytes of data, left out]");
+        assert_eq!(
+            (&told["key"], &told["prose"]),
+            (&structured["key"], &structured["prose"])
+        );
+        let read = resource(&json!({"contents": [{"uri": "x:/y", "mimeType": "application/zip", "blob": other}]}));
+        assert!(
+            read.text.contains("3000 bytes of data") && read.text.len() < 200,
+            "{}",
+            read.text
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::model::item::ToolSpec;
 use crate::model::names::Names;
 use crate::model::stream::{Context, Decoder, ModelStream};
 use crate::model::watch::Exchange;
-use crate::model::{ModelRequest, anthropic, chat, http, responses, trouble};
+use crate::model::{ModelRequest, anthropic, blind, chat, http, responses, trouble};
 use bytes::Bytes;
 #[cfg(test)]
 pub(crate) use line::Line;
@@ -156,6 +156,16 @@ impl ModelClient {
         provider.wire_api != WireApi::Chat || is_openai(&provider.base_url)
     }
 
+    /// Whether a model of the provider takes no images, as far as is known.
+    pub fn is_blind(&self, model: &str) -> bool {
+        blind::is_blind(&self.provider().base_url, model)
+    }
+
+    /// Notes what the provider says of that.
+    pub(super) fn note_blind(&self, model: &str, is_blind: bool) {
+        blind::note(&self.provider().base_url, model, is_blind);
+    }
+
     /// The address, as people may see it.
     pub fn public_url(&self) -> &str {
         &self.shared.endpoint.url
@@ -177,7 +187,23 @@ impl ModelClient {
             .watch
             .as_ref()
             .map(|watch| watch.begin(&request.model, request.task));
-        match self.try_stream(request, context, &mut exchange).await {
+        let plain = self.is_blind(&request.model).then(|| blind::without_images(request));
+        let plain = plain.flatten();
+        let request = plain.as_ref().unwrap_or(request);
+        let mut answered = self.try_stream(request, context, &mut exchange).await;
+        if let Err(refused) = &answered
+            && blind::is_refusal(refused)
+            && let Some(plain) = blind::without_images(request)
+        {
+            tracing::warn!(
+                model = request.model,
+                "the model takes no images, which are left out from now on"
+            );
+            self.note_blind(&request.model, true);
+            let context = self.context(&request.model);
+            answered = self.try_stream(&plain, context, &mut exchange).await;
+        }
+        match answered {
             Ok(stream) => {
                 if let Some(exchange) = &mut exchange {
                     exchange.answered(Ok(()));

@@ -46,12 +46,19 @@ pub fn usual_candidates() -> Vec<Candidate> {
 }
 
 /// How many tokens a model takes as a local server has it loaded, where the server says: in the words of Ollama, LM Studio
-/// and llama.cpp, and in those of the common list. All are asked at once, for at most `limit`.
+/// and llama.cpp, and in those of the common list. All are asked at once, for at most `limit`. Whether it takes images is noted.
 pub async fn window(client: &ModelClient, model: &str, limit: Duration) -> Option<u32> {
     let base = client.provider().base_url.trim().trim_end_matches('/').to_owned();
     let root = client.at(base.strip_suffix("/v1").unwrap_or(&base));
     let ask = async |path: &str| root.get_json(path, limit).await.ok();
     let (running, loaded, props) = futures::join!(ask("api/ps"), ask("api/v0/models"), ask("props"));
+    // llama.cpp says what the model is loaded to take.
+    let sees = props
+        .as_ref()
+        .and_then(|props| props.pointer("/modalities/vision")?.as_bool());
+    if let Some(sees) = sees {
+        client.note_blind(model, !sees);
+    }
     let is_it = |entry: &&Value| {
         ["model", "name", "id"]
             .iter()

@@ -8,6 +8,7 @@ mod apply_patch;
 mod attacks;
 mod bare;
 mod chat;
+mod cli;
 mod config;
 mod crash;
 mod demo;

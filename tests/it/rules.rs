@@ -156,6 +156,38 @@ fn commands_by_table() {
     );
 }
 
+/// A command on the command line is judged in words, its options included.
+#[test]
+fn a_command_is_judged_in_words() {
+    let home = home(RULES);
+    let said = |arguments: &[&str]| {
+        let mut all = vec!["check"];
+        all.extend(arguments);
+        let output = program(home.path(), &all).output().expect("it ends");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let pushed = said(&["git", "push", "--force"]);
+    assert!(
+        pushed.starts_with("Is refused.\n") && pushed.contains("Never from here."),
+        "{pushed}"
+    );
+    assert!(
+        pushed.contains("\nRule: deny git push (") && pushed.contains("mine.toml:"),
+        "{pushed}"
+    );
+    let committed = said(&["--policy", "on-request", "git commit -m x"]);
+    assert!(
+        committed.starts_with("Asks first; after a yes it runs") && committed.contains("I write the messages."),
+        "{committed}"
+    );
+    let listed = said(&["ls", "-la"]);
+    assert!(
+        listed.starts_with("Runs in the sandbox") && listed.contains("without a question."),
+        "{listed}"
+    );
+}
+
 #[test]
 fn a_projects_rules_count_in_its_folder_unless_it_is_not_trusted() {
     let home = home("");

@@ -20,7 +20,7 @@ ROOMS: list[tuple[str, list[str]]] = [
     ("src/acp", ["lib acp::*", "it acp::*"]),
     ("src/agent", ["lib agent::*", "it agent::*", "it chat::journey::*"]),
     ("src/chat", ["lib chat::*", "it chat::*"]),
-    ("src/cli", ["lib cli::*", "it doctor::*", "it config::cli::*", "it demo::*", "it packed::*"]),
+    ("src/cli", ["lib cli::*", "it doctor::*", "it config::cli::*", "it demo::*", "it packed::*", "it cli::*"]),
     ("src/config", ["lib config::*", "it config::*", "it editor_config::*"]),
     ("src/exec/decide", ["lib exec::decide::*", "it rules::*", "it exec::words::*", "it attacks::grants::*"]),
     ("src/exec/command", ["lib exec::command::*", "it rules::*", "it exec::words::*"]),

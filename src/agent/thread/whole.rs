@@ -9,6 +9,9 @@ use crate::agent::sampling;
 use crate::agent::turn::{Ended, Turn};
 use crate::agent::{in_words, mode, small, undo};
 use crate::model::retry::Retry;
+use crate::protocol::config::ConfigWarning;
+use crate::protocol::event::EventKind;
+use crate::protocol::settings::ThreadSettings;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
 use std::sync::Arc;
 
@@ -101,22 +104,59 @@ pub(in crate::agent) async fn find_provider(turn: &Turn, mut begin: impl FnMut(O
     {
         turn.warn(in_words(&warning));
     }
-    if !provider.is_known {
-        turn.warn(match provider.context_window {
-            Some(window) => format!(
-                "The model {} is not known; its context window is taken to be {window} tokens. Set model_context_window in \
-                 config.toml if it is another.",
-                provider.model
-            ),
-            None => format!(
-                "The model {} is not known, nor is its context window. Set model_context_window in config.toml.",
-                provider.model
-            ),
-        });
+    for warning in turn
+        .conversation
+        .new_reports(Subject::Model, &of_model(turn, &provider))
+    {
+        turn.warn(in_words(&warning));
+        if let Some(id) = &provider.stands_in {
+            let settings = ThreadSettings {
+                model: provider.model.clone(),
+                model_provider: id.clone(),
+                ..turn.settings.clone()
+            };
+            let configured = turn.desk.configured(&turn.config, settings);
+            turn.publish(EventKind::ThreadConfigured(configured));
+        }
     }
     let _first = turn.provider.set(provider);
     small::tell(turn);
     Ok(())
+}
+
+/// What is to be said once of the model that answers: that it stands in for another, and what is not known of it.
+fn of_model(turn: &Turn, provider: &Provider) -> Vec<ConfigWarning> {
+    let model = &provider.model;
+    let mut words = Vec::new();
+    if provider.stands_in.is_some() {
+        words.push(format!(
+            "No key is set for {}, so {model} answers, which {} on this machine has loaded.",
+            turn.settings.model_provider,
+            provider.client.provider().name
+        ));
+    }
+    if !provider.is_known {
+        words.push(match provider.context_window {
+            Some(window) => format!(
+                "The model {model} is not known; its context window is taken to be {window} tokens. Set model_context_window in \
+                 config.toml if it is another."
+            ),
+            None => format!(
+                "The model {model} is not known, nor is its context window. Set model_context_window in config.toml."
+            ),
+        });
+    }
+    let report = |message: &String| ConfigWarning {
+        message: message.clone(),
+        path: None,
+        line: None,
+    };
+    // One message: which of several is new says nothing.
+    [words.join(" ")]
+        .iter()
+        .filter(|text| !text.is_empty())
+        .map(report)
+        .collect()
 }
 
 /// Tells the model of its surroundings where they are not what it was told last.

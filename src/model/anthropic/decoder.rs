@@ -83,10 +83,11 @@ impl Decoder {
         let Some(value) = self.reading.object(event) else {
             return Ok(());
         };
-        let kind = json::text(&value, &["type"])
-            .or(event.event.as_deref())
-            .unwrap_or_default();
-        match kind {
+        // The name of the event comes first where it says that something failed: llama-server sends the error itself as data, whose `type` is
+        // the error's.
+        let name = event.event.as_deref();
+        let kind = name.filter(|name| *name == "error").or(json::text(&value, &["type"]));
+        match kind.or(name).unwrap_or_default() {
             "message_start" => self.start(value.get("message").unwrap_or(&Value::Null), out),
             "content_block_start" => self.block(&value, out),
             "content_block_delta" => self.delta(&value, out),

@@ -76,10 +76,10 @@ impl Decoder {
         let Some(value) = self.reading.object(event) else {
             return Ok(());
         };
-        let kind = json::text(&value, &["type"])
-            .or(event.event.as_deref())
-            .unwrap_or_default()
-            .to_owned();
+        // As on the Messages wire: the data of an error may have a `type` of its own.
+        let name = event.event.as_deref();
+        let kind = name.filter(|name| *name == "error").or(json::text(&value, &["type"]));
+        let kind = kind.or(name).unwrap_or_default().to_owned();
         self.value(&kind, value, asked, out)
     }
 

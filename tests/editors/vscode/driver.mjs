@@ -7,10 +7,16 @@ import { chooseFix } from "../person.mjs";
 import { out, project, server as serverProgram, sleep, until } from "../stage.mjs";
 import { documentsFile, openWorkbench, startServer } from "./workbench.mjs";
 
-export async function start() {
+/** What a scene may want: `onSave` (kinds of code actions that are run before each save). */
+export async function start({ onSave } = {}) {
   // A project that would rather not have the person asked. It must not get its way.
+  const theirs = { "countersign.approval_policy": "never", "countersign.model": "theirs" };
+  if (onSave) {
+    theirs["editor.codeActionsOnSave"] = Object.fromEntries(onSave.filter(Boolean).map((kind) => [kind, "explicit"]));
+    theirs["editor.formatOnSave"] = true;
+  }
   fs.mkdirSync(path.join(project, ".vscode"));
-  fs.writeFileSync(path.join(project, ".vscode", "settings.json"), JSON.stringify({ "countersign.approval_policy": "never", "countersign.model": "theirs" }));
+  fs.writeFileSync(path.join(project, ".vscode", "settings.json"), JSON.stringify(theirs));
   // PATH is not enough: the editor takes its environment from a login shell.
   const server = await startServer({ "countersign.server.path": serverProgram, "countersign.proposals.review": "refactorPreview" });
   return new VsCode(server, await openWorkbench(server.address));
@@ -156,6 +162,27 @@ class VsCode {
     await this.workbench.chooseAction(title);
     // A preview that closes now gives the focus back to the editor, a moment later; no person is faster than that.
     await sleep(1500);
+  }
+
+  /** Saves, which runs the hooks also where nothing was changed. */
+  async save() {
+    await this.workbench.focusEditor();
+    await this.page.keyboard.press("Control+s");
+  }
+
+  /** A save formats. */
+  async format() {
+    await this.save();
+  }
+
+  /** How often a hook has asked for code actions of one kind. */
+  hooked() {
+    return witness().hooked;
+  }
+
+  /** Of these kinds, those that the editor asks for on save: none that another one holds. */
+  asks(kinds) {
+    return kinds.filter((kind) => kind !== "" && !kinds.some((other) => other !== "" && kind.startsWith(`${other}.`)));
   }
 
   undoTurn() {

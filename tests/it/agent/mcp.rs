@@ -623,6 +623,39 @@ async fn servers_of_both_kinds_are_called_and_the_web_sees_its_headers() {
     );
 }
 
+/// A server that was started again has forgotten the session, and says so in one of several ways: the call gets a new session, and its
+/// answer. What it says against a request without naming it is that request's answer.
+#[tokio::test]
+async fn a_session_that_a_server_forgot_begins_again() {
+    for lost in [
+        Value::Null,
+        json!("words"),
+        json!("Bad Request: No valid session ID provided"),
+    ] {
+        let far = Web::start(json!({"tools": [reading("look")], "lost": lost})).await;
+        let script = json!([
+            [call("c1", "mcp__far__look", json!({"n": 1}))],
+            [say("one")],
+            [call("c2", "mcp__far__look", json!({"n": 2}))],
+            [say("two")],
+        ]);
+        let stage = stage(web("far", &far.url, ""), script).await;
+        let thread = ready(&stage, 1).await;
+        stage.complete(&thread, "Go").await;
+        far.restart();
+        stage.complete(&thread, "Again").await;
+        assert_eq!(text(&output(&stage, 3, "c2")), r#"look {"n":2}"#, "{lost}");
+    }
+    let far = Web::start(json!({"tools": [reading("look")], "lost": "The tool is out of order"})).await;
+    let script = json!([[call("c1", "mcp__far__look", json!({}))], [say("done")]]);
+    let stage = stage(web("far", &far.url, ""), script).await;
+    let thread = ready(&stage, 1).await;
+    far.restart();
+    stage.complete(&thread, "Go").await;
+    let said = output(&stage, 1, "c1");
+    assert!(said.contains("The tool is out of order"), "{said}");
+}
+
 /// Shows S-284.
 #[tokio::test]
 async fn a_server_that_wants_a_login_says_so() {

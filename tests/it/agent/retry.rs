@@ -394,3 +394,39 @@ async fn a_silent_stream_is_tried_again() {
     assert_eq!(story.count("turn/retrying"), 1);
     within(stage.model.wait_for_requests(3)).await;
 }
+
+/// A model that takes no images gets words in their place: at once where it refuses one, and from then on without being asked.
+#[tokio::test]
+async fn an_image_that_the_model_refuses_is_left_out() {
+    let error = json!({
+        "code": 500,
+        "message": "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+        "type": "server_error",
+    });
+    let script = json!([
+        [{"fail": {"status": 500, "body": {"error": error}}}],
+        [say("I see none.")],
+        [say("Still none.")],
+    ]);
+    let stage = Stage::new(script).await;
+    let thread = stage.thread().await;
+    let input = json!([
+        {"type": "text", "text": "What is this?"},
+        {"type": "image", "url": "data:image/png;base64,iVBORw0KGgo="},
+    ]);
+    let story = stage.run_with(json!({"threadId": thread, "input": input})).await;
+    assert_eq!(
+        (story.status(), story.count("turn/retrying")),
+        ("completed", 0),
+        "{story:#?}"
+    );
+    stage.complete(&thread, "And now?").await;
+    let requests = stage.requests(3);
+    let has_image = |at: usize| requests[at].body.to_string().contains("iVBORw0KGgo=");
+    assert_eq!([0, 1, 2].map(has_image), [true, false, false]);
+    let said = requests[1].input_texts().join("\n");
+    assert!(
+        said.contains("What is this?") && said.contains("An image is left out here"),
+        "{said}"
+    );
+}

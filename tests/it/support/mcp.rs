@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -332,6 +333,7 @@ impl Play {
 pub(crate) struct Web {
     pub(crate) url: String,
     seen: Arc<Mutex<Vec<Seen>>>,
+    session: Arc<AtomicUsize>,
 }
 
 /// A request that came.
@@ -347,6 +349,8 @@ struct WebState {
     script: Value,
     seen: Arc<Mutex<Vec<Seen>>>,
     play: Arc<Mutex<Play>>,
+    /// The number of the session that it knows.
+    session: Arc<AtomicUsize>,
 }
 
 impl Web {
@@ -357,7 +361,9 @@ impl Web {
             .expect("a free port");
         let url = format!("http://{}/mcp/", listener.local_addr().expect("an address"));
         let seen = Arc::<Mutex<Vec<Seen>>>::default();
+        let session = Arc::new(AtomicUsize::new(1));
         let state = WebState {
+            session: session.clone(),
             play: Arc::new(Mutex::new(Play::new(script.clone()))),
             script,
             seen: seen.clone(),
@@ -372,7 +378,12 @@ impl Web {
                 axum::serve(listener, app).await
             })
         });
-        Self { url, seen }
+        Self { url, seen, session }
+    }
+
+    /// As if it had been started again: it has forgotten the session. `lost` in the script says how it answers to that.
+    pub(crate) fn restart(&self) {
+        self.session.fetch_add(1, Ordering::SeqCst);
     }
 
     pub(crate) fn seen(&self) -> Vec<Seen> {
@@ -418,8 +429,17 @@ async fn answer(
     if method == Method::DELETE {
         return StatusCode::NO_CONTENT.into_response();
     }
-    if message["method"] != "initialize" && headers.get("mcp-session-id").is_none_or(|id| id != "session-1") {
-        return (StatusCode::BAD_REQUEST, "no session").into_response();
+    let known = format!("session-{}", state.session.load(Ordering::SeqCst));
+    if message["method"] != "initialize" && headers.get("mcp-session-id").is_none_or(|id| *id != known) {
+        return match state.script["lost"].as_str() {
+            None => StatusCode::NOT_FOUND.into_response(),
+            Some("words") => (StatusCode::BAD_REQUEST, "Invalid session ID").into_response(),
+            Some(words) => {
+                let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": words}});
+                let json = [("content-type", "application/json")];
+                (StatusCode::BAD_REQUEST, json, error.to_string()).into_response()
+            }
+        };
     }
     let answers: Vec<Value> = {
         let mut play = state.play.lock().expect("whole");
@@ -429,7 +449,7 @@ async fn answer(
             .filter(|answer| answer.get("sleep").is_none())
             .collect()
     };
-    let session = [("mcp-session-id", "session-1")];
+    let session = [("mcp-session-id", known)];
     match answers.as_slice() {
         [] if message["id"].is_null() => (StatusCode::ACCEPTED, session).into_response(),
         // It never answers.

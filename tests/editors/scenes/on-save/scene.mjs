@@ -21,7 +21,8 @@ export async function play(editor) {
     await editor.save();
     await editor.format();
   }
-  await until("the hooks to run", async () => (await editor.hooked()) >= 2 * kinds.length);
+  const each = editor.asks?.(kinds) ?? kinds;
+  await until("the hooks to run", async () => (await editor.hooked()) >= 2 * each.length);
   // What they ask for is answered by now.
   await sleep(1000);
   await editor.shot("saved");

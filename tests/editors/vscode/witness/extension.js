@@ -22,6 +22,18 @@ exports.activate = (context) => {
     linter.set(document.uri, [problem]);
   };
 
+  // How often somebody has asked for code actions of one kind alone, as hooks on save do.
+  let hooked = 0;
+  context.subscriptions.push(vscode.languages.registerCodeActionsProvider({ scheme: "file" }, {
+    provideCodeActions: (_document, _range, { only }) => {
+      if (only !== undefined) {
+        hooked += 1;
+        record();
+      }
+      return [];
+    },
+  }));
+
   const record = () => {
     const documents = {};
     for (const document of vscode.workspace.textDocuments) {
@@ -34,7 +46,7 @@ exports.activate = (context) => {
     const file = process.env.JOURNEY_DOCUMENTS;
     const editor = vscode.window.activeTextEditor;
     const active = editor && { name: path.basename(editor.document.fileName), line: editor.selection.active.line + 1 };
-    fs.writeFileSync(file + ".new", JSON.stringify({ documents, active }));
+    fs.writeFileSync(file + ".new", JSON.stringify({ documents, active, hooked }));
     fs.renameSync(file + ".new", file);
   };
 
