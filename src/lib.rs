@@ -19,6 +19,7 @@ pub mod patch;
 pub mod private;
 pub mod protocol;
 pub mod realtime;
+mod regular;
 pub mod rehearsal;
 pub mod secrets;
 pub mod server;

@@ -227,6 +227,14 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
             for (index, (file, result)) in planned.files.iter().zip(&mut files).enumerate() {
                 steps.extend(step((&workspace, reader.as_ref()), index, file, result));
             }
+            if let Some(path) = planned.strayed().filter(|_| !steps.is_empty()) {
+                let message = format!(
+                    "{}: its folder is another one than it was when the change was shown, since a link has taken its place. Nothing was \
+                     changed; ask for the change again.",
+                    path.display()
+                );
+                return (files, Arc::new(steps), Err(message));
+            }
             let mut wholes = steps.iter_mut().filter(|step| step.whole.is_some());
             let kept = wholes.try_for_each(|step| whole::keep(step, &snapshots, &proposal.turn_id));
             (files, Arc::new(steps), kept)

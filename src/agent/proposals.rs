@@ -186,6 +186,8 @@ impl Proposals {
         // From before it is looked at: somebody may type as soon as it is shown.
         let changed = self.shared.workspace.changed();
         aside(move || {
+            let mut plan = plan;
+            plan.note_folders();
             let turn = origin.turn_id.clone();
             let bounds = origin.bounds.clone().filter(|_| !origin.auto_approved);
             let texts = plan.files.iter().flat_map(|file| [&file.before, &file.after]);

@@ -13,6 +13,7 @@ mod keep;
 mod persons;
 mod plan;
 mod state;
+mod strayed;
 mod texts;
 mod track;
 mod writers;
@@ -244,6 +245,22 @@ async fn undo(turn: Arc<Turn>, found: Vec<TurnRecord>, conflicts: UndoConflicts)
                 .clone()
                 .unwrap_or_else(|| "There is nothing to undo.".to_owned());
             return Err(refuse(&planned, why, false));
+        }
+        let (paths, of): (Vec<PathBuf>, _) = (
+            planned
+                .iter()
+                .filter(|one| one.changes())
+                .map(|one| one.path.clone())
+                .collect(),
+            turns.clone(),
+        );
+        if let Some(link) = aside(move || strayed::first_link(paths.iter().map(PathBuf::as_path), &of)).await {
+            let message = format!(
+                "Nothing was undone. {} is a link that was put there since, so the files below it would be others. Remove the link, then \
+                 undo again.",
+                crate::shown::path(&link)
+            );
+            return Err(refuse(&planned, message, true));
         }
         let new_folders: Vec<_> = found.iter().flat_map(|record| record.new_folders.clone()).collect();
         let (copying, folder) = (turn.clone(), copies::folder(&turn.desk.snapshots.folder()));

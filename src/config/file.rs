@@ -103,7 +103,7 @@ pub(super) fn read_text_up_to(path: &Path, most: u64) -> std::io::Result<Option<
         Ok(_) => {}
     }
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    crate::regular::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         return Err(invalid("it is too large"));
     }

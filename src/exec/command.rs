@@ -117,26 +117,51 @@ pub(super) fn has_usual_place(program: &str) -> bool {
 /// The simple commands of a command, each as an argument list. Shell text is taken apart only if it is nothing but plain
 /// words joined by `&&`, `||`, `;` and `|`; otherwise there is no answer. Any other command is its own only part.
 pub fn plain_commands(argv: &[String]) -> Option<Vec<Vec<String>>> {
-    let commands = plain_commands_with_patterns(argv)?;
-    Some(commands.into_iter().map(|(words, _)| words).collect())
+    Some(
+        plain_composition(argv)?
+            .into_iter()
+            .map(|command| command.words)
+            .collect(),
+    )
 }
 
-/// The same, and of each whether a shell makes names of a pattern in it.
-pub(super) fn plain_commands_with_patterns(argv: &[String]) -> Option<Vec<(Vec<String>, bool)>> {
+/// One command of a composition of plain words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PlainCommand {
+    pub(super) words: Vec<String>,
+    /// A shell makes names of a pattern in it (`*`, `?`, `[`).
+    pub(super) has_pattern: bool,
+    /// A pipe leads into it.
+    pub(super) is_fed: bool,
+}
+
+/// The same as [`plain_commands`], with what is known of each.
+pub(super) fn plain_composition(argv: &[String]) -> Option<Vec<PlainCommand>> {
     let Some(text) = shell_text(argv) else {
-        return (!argv.is_empty()).then(|| vec![(argv.to_vec(), false)]);
+        let alone = PlainCommand {
+            words: argv.to_vec(),
+            has_pattern: false,
+            is_fed: false,
+        };
+        return (!argv.is_empty()).then(|| vec![alone]);
     };
     let tolerant = Script::parse(text)?.plain()?;
     let strict = strict::plain_words(text)?;
     let texts = |command: &Vec<Word>| command.iter().map(|word| word.text.clone()).collect::<Vec<_>>();
-    if !tolerant.iter().map(texts).eq(strict.iter().map(texts)) {
+    if !tolerant
+        .iter()
+        .map(texts)
+        .eq(strict.iter().map(|(words, _)| texts(words)))
+    {
         return None;
     }
     // To zsh `=name` is a path.
     let is_pattern = |word: &Word| word.glob || word.text.starts_with('=');
-    let commands = strict
-        .iter()
-        .map(|command| (texts(command), command.iter().any(is_pattern)));
+    let commands = strict.iter().map(|(words, is_fed)| PlainCommand {
+        words: texts(words),
+        has_pattern: words.iter().any(is_pattern),
+        is_fed: *is_fed,
+    });
     Some(commands.collect())
 }
 

@@ -232,11 +232,13 @@ impl Confinement {
             let named = path
                 .strip_prefix(cwd)
                 .map_or_else(|_| path.to_path_buf(), |below| real.join(below));
-            // Where a link leads there already, the name that acts is the same at both ends.
-            let resolved = path
-                .file_name()
-                .filter(|name| later.acts(name).is_some())
-                .map(|_| resolve(path));
+            // What lies in a folder that may be written is meant by its name there: a link within it could be a command's. A link to that
+            // folder is not.
+            let within = |root: &&PathBuf| named.starts_with(root);
+            let resolved = match walls.roots.iter().any(|root| within(&root)) {
+                true => None,
+                false => Some(resolve(path)),
+            };
             for place in [named].into_iter().chain(resolved) {
                 while let Some((entry, _)) = later.kept_around(&walls.roots, &place) {
                     later.agreed.push(entry.to_owned());

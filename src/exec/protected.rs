@@ -20,6 +20,7 @@ pub(crate) use git_settings::{aliased, led_to_below};
 pub(crate) use later::Later;
 #[cfg(target_os = "linux")]
 pub(crate) use later::{Looker, holds_acting};
+pub(crate) use meeting::is_meeting_place;
 #[cfg(target_os = "linux")]
 pub(crate) use table::Reader;
 

@@ -5,7 +5,7 @@
 
 pub mod error;
 
-use super::files::{Files, ReadError, Whole, absolute};
+use super::files::{Files, ReadError, Whole, absolute, real_folder};
 use super::hunk::{PlannedHunk, hunks, hunks_within, with_hunks};
 use super::lines::{BOM, Lines};
 use super::parse::{Chunk, Language, LineKind, Patch, Section};
@@ -45,9 +45,39 @@ pub struct FilePlan {
     /// The permission bits that the file shall have where it is then; `None` for those that it has, or that the system
     /// gives to a new file. They take effect once any hunk is accepted.
     pub mode: Option<u32>,
+    /// Where the folders of its paths really were when it was shown, links followed. Empty where nobody has looked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<PathBuf>,
+}
+
+impl Plan {
+    /// Notes where the folders of its files really are. Waits for the disk.
+    pub fn note_folders(&mut self) {
+        for file in &mut self.files {
+            file.folders = file.real_folders();
+        }
+    }
+
+    /// A path whose folder is another one by now than it was when the change was shown: a link has taken its place, or that of one above
+    /// it. Waits for the disk.
+    pub fn strayed(&self) -> Option<&Path> {
+        self.files.iter().find_map(FilePlan::strayed)
+    }
 }
 
 impl FilePlan {
+    fn real_folders(&self) -> Vec<PathBuf> {
+        self.paths()
+            .map(|path| real_folder(path.parent().unwrap_or(path)))
+            .collect()
+    }
+
+    fn strayed(&self) -> Option<&Path> {
+        let now = self.real_folders();
+        let mut all = self.paths().zip(self.folders.iter().zip(&now));
+        all.find(|(_, (then, now))| then != now).map(|(path, _)| path)
+    }
+
     /// What leads from one text to the other: a file that is made, changed, moved or deleted, with the hunks between.
     /// Nothing if there is neither a text before nor one after.
     pub fn between(
@@ -721,6 +751,7 @@ impl Board<'_> {
             whole: Some(Whole::clone(&whole)),
             hunks: vec![whole_hunk("", "")],
             mode: None,
+            folders: Vec::new(),
         };
         Ok(Some(Some(plan)))
     }
@@ -846,6 +877,7 @@ fn file_plan(
         whole: None,
         hunks,
         mode,
+        folders: Vec::new(),
     })
 }
 

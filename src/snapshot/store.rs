@@ -262,7 +262,7 @@ fn size(folder: &Path) -> u64 {
 fn index_of(root: &Path) -> Option<Marks> {
     let top = root.ancestors().find(|folder| folder.join(".git").exists())?;
     let git = top.join(".git");
-    let folder = match std::fs::read_to_string(&git) {
+    let folder = match crate::regular::read_to_string(&git) {
         // A work tree or a submodule: the repository is elsewhere.
         Ok(text) => top.join(text.strip_prefix("gitdir:")?.trim()),
         Err(_) => git,

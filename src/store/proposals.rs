@@ -129,6 +129,7 @@ fn lean(plan: &Plan) -> Plan {
         whole: file.whole.clone(),
         hunks: file.hunks.clone(),
         mode: file.mode,
+        folders: file.folders.clone(),
     };
     Plan {
         files: plan.files.iter().map(file).collect(),
@@ -501,6 +502,7 @@ mod tests {
             whole: None,
             hunks: hunks(before, after),
             mode: None,
+            folders: Vec::new(),
         };
         let hunk = Hunk {
             id: "h".into(),

@@ -368,6 +368,8 @@ impl Entry {
             for file in &mut Arc::make_mut(plan).files {
                 if let Some(path) = moved(&file.path) {
                     file.path = path;
+                    // The person has moved it: where it is now is where it is to be.
+                    file.folders.clear();
                 }
             }
         }

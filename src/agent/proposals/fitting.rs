@@ -115,6 +115,7 @@ mod tests {
                 whole: None,
                 hunks: hunks(before, after),
                 mode: None,
+                folders: Vec::new(),
             };
             assert_eq!(fitting(&planned, 0, text), *expected, "{before:?} {text:?}");
         }
@@ -140,6 +141,7 @@ mod tests {
                     new_text: content.to_owned(),
                 }],
                 mode: None,
+                folders: Vec::new(),
             };
             assert_eq!(fitting(&planned, 0, text), expected, "{content:?} {text:?}");
         }

@@ -324,6 +324,7 @@ mod tests {
             whole: None,
             hunks: found,
             mode: None,
+            folders: Vec::new(),
         }
     }
 

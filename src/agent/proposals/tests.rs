@@ -110,6 +110,7 @@ impl Table {
             whole: None,
             hunks: hunks(before, after),
             mode: None,
+            folders: Vec::new(),
         };
         let origin = Origin {
             thread_id: thread.into(),

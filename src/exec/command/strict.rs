@@ -101,19 +101,28 @@ pub(super) fn read(text: &str, dialect: Dialect) -> Result<Reading, Refusal> {
     Ok(reading)
 }
 
-/// The commands of a text that is nothing but plain words, quoted or not, joined by `&&`, `||`, `;`, `|` and line ends.
-pub(super) fn plain_words(text: &str) -> Option<Vec<Vec<Word>>> {
+/// The commands of a text that is nothing but plain words, quoted or not, joined by `&&`, `||`, `;`, `|` and line ends; each with whether a
+/// pipe leads into it.
+pub(super) fn plain_words(text: &str) -> Option<Vec<(Vec<Word>, bool)>> {
     let reading = read(text, Dialect::Plain).ok()?;
     if reading.is_composed || reading.commands.is_empty() {
         return None;
     }
-    Some(reading.commands.into_iter().map(|command| command.words).collect())
+    let mut end = 0;
+    let commands = reading.commands.into_iter().map(|command| {
+        let start = command.spans.first().map_or(end, |span| span.start);
+        // A comment with such a sign is taken for a pipe, which asks more.
+        let between = text.get(end..start).unwrap_or_default().replace("||", "");
+        end = command.spans.last().map_or(end, |span| span.end);
+        (command.words, between.contains('|'))
+    });
+    Some(commands.collect())
 }
 
 /// The same, each as an argument list.
 pub(super) fn plain_commands(text: &str) -> Option<Vec<Vec<String>>> {
     let texts = |words: Vec<Word>| words.into_iter().map(|word| word.text).collect();
-    Some(plain_words(text)?.into_iter().map(texts).collect())
+    Some(plain_words(text)?.into_iter().map(|(words, _)| texts(words)).collect())
 }
 
 struct Reader<'t> {

@@ -125,15 +125,29 @@ impl Capability {
             repository: Some(repository).filter(|_| outside && repository::names_such_a_program(argv)),
         };
         let commands = plain::commands(argv);
+        let mut is_untold = false;
+        let one_repository = |all: &[(&[String], Folders)]| {
+            let mut repositories = all.iter().map(|(command, folders)| folders.repository(command));
+            let first = repositories.next().unwrap_or(Repository::Unsure);
+            let same = repositories.all(|other| other == first);
+            if same { first } else { Repository::Unsure }
+        };
         let parts = match &commands {
             // A change of folder changes what the paths after it mean.
             Some(commands) if commands.len() > 1 && commands.iter().any(|command| changes_folder(&command.words)) => {
                 let all = Folders::of_each(scene, commands);
-                let mut repositories = all.iter().map(|(command, folders)| folders.repository(command));
-                let first = repositories.next().unwrap_or(Repository::Unsure);
-                let same = repositories.all(|other| other == first);
-                let repository = if same { first } else { Repository::Unsure };
-                vec![exact(argv, repository, &|| Touched::of_each(&all))]
+                is_untold = outside && fed(commands, &all, scene) == Fed::Untold;
+                vec![exact(argv, one_repository(&all), &|| {
+                    Touched::of_each(&all)?.fed_by(all.iter())
+                })]
+            }
+            // What is put into a program may be run by it, or be all that it sends.
+            Some(commands) if outside && fed(commands, &Folders::of_each(scene, commands), scene) != Fed::Nothing => {
+                let all = Folders::of_each(scene, commands);
+                is_untold = fed(commands, &all, scene) == Fed::Untold;
+                vec![exact(argv, one_repository(&all), &|| {
+                    Touched::of_each(&all)?.fed_by(all.iter())
+                })]
             }
             Some(commands) => {
                 let all = Folders::of_each(scene, commands);
@@ -164,7 +178,7 @@ impl Capability {
         };
         Self {
             outside,
-            each_time: each_time || parts.iter().any(Part::acts_on_what_is_not_sure),
+            each_time: each_time || is_untold || parts.iter().any(Part::asks_each_time),
             parts,
             by_rule: false,
         }
@@ -238,6 +252,33 @@ impl Capability {
         parts.dedup();
         parts.join("; ")
     }
+}
+
+/// What pipes put into programs that do more than read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fed {
+    Nothing,
+    /// What readers print: by their words and the files that they name.
+    Told,
+    /// What only the run can tell.
+    Untold,
+}
+
+fn fed(commands: &[plain::Command], all: &[(&[String], Folders)], scene: Scene<'_>) -> Fed {
+    let rides = |at: usize| {
+        let (command, folders) = &all[at];
+        only_reads(command, scene.cwd).is_some_and(|judgement| rides_along(&judgement, command, folders, scene))
+    };
+    let mut found = Fed::Nothing;
+    for at in (0..commands.len()).filter(|at| commands[*at].is_fed && !rides(*at)) {
+        // All in front of it in its pipe.
+        let first = (0..at).rev().find(|before| !commands[*before].is_fed).unwrap_or(0);
+        match (first..at).all(rides) {
+            true => found = if found == Fed::Untold { found } else { Fed::Told },
+            false => found = Fed::Untold,
+        }
+    }
+    found
 }
 
 /// Whether a command changes the folder of those after it.
@@ -359,8 +400,12 @@ impl Part {
         }
     }
 
-    fn acts_on_what_is_not_sure(&self) -> bool {
-        self.repository() == Some(&Repository::Unsure)
+    /// What it acts on is not sure, or it names what other programs act on by themselves: whose content decides, and may be another one
+    /// the next time.
+    fn asks_each_time(&self) -> bool {
+        let acts_later = |touched: &Touched| touched.reach.acts_later;
+        let names_it = matches!(self, Self::Exact { touched: Some(touched), .. } if acts_later(touched));
+        names_it || self.repository() == Some(&Repository::Unsure)
     }
 
     /// The rule that would allow it, if one is to be offered.
@@ -428,13 +473,9 @@ impl fmt::Display for Part {
             Self::Exact { argv, cwd, touched, .. } => {
                 write!(f, "exactly `{}` in {}", display(argv), cwd.display())?;
                 f.write_str(&touched.as_ref().map(Touched::as_it_is_now).unwrap_or_default())?;
-                match touched.as_ref().map(|touched| (touched.reach.acts_later, touched.reach.closed)) {
-                    Some((true, true)) => f.write_str(
-                        ", which names what other programs act on by themselves and what commands in the sandbox cannot read",
-                    ),
-                    Some((true, false)) => f.write_str(", which names what other programs act on by themselves"),
-                    Some((false, true)) => f.write_str(", which names what commands in the sandbox cannot read"),
-                    Some((false, false)) | None => Ok(()),
+                match touched.as_ref().is_some_and(|touched| touched.reach.closed) {
+                    true => f.write_str(", which names what commands in the sandbox cannot read"),
+                    false => Ok(()),
                 }
             }
             Self::Program {
@@ -687,7 +728,7 @@ mod tests {
             (
                 "cp a .envrc",
                 Confined::Outside,
-                "exactly `cp a .envrc` in /w, which names what other programs act on by themselves, outside the sandbox",
+                "this one run: commands like this ask each time",
             ),
             (
                 "python3 x.py",

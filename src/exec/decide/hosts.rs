@@ -141,6 +141,23 @@ pub(super) fn saved_as(address: &str) -> String {
     String::from_utf8_lossy(&name).into_owned()
 }
 
+/// What a program that names a file by an address calls it: the last part of its path. None where the name cannot be told: another scheme
+/// than that of the web has signs of its own (`;type=a`), and a long name is cut.
+pub(super) fn name_by_address(address: &str) -> Option<String> {
+    const LONGEST: usize = 200;
+    let lower = address.to_ascii_lowercase();
+    let of_web = ["http://", "https://"]
+        .iter()
+        .find_map(|scheme| lower.strip_prefix(scheme));
+    let has_scheme = lower.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme));
+    // Without a scheme some guess it by the beginning of the host.
+    let guessed = ["ftp.", "ftps.", "dict.", "ldap.", "imap.", "smtp.", "pop3."];
+    let is_of_web = of_web.is_some() || !has_scheme && !guessed.iter().any(|start| lower.starts_with(start));
+    let name = saved_as(address);
+    let name = name.rsplit('/').next().unwrap_or_default();
+    (is_of_web && name.len() <= LONGEST && !name.contains([';', '*', '\\'])).then(|| name.to_owned())
+}
+
 /// Whether this is an address at which every program finds the same host and nothing else.
 pub(super) fn is_plain_address(text: &str) -> bool {
     let is_plain = |scheme: &str| PLAIN_SCHEMES.iter().any(|plain| plain.eq_ignore_ascii_case(scheme));

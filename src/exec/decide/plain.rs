@@ -1,15 +1,8 @@
 //! The commands of a composition of plain words, also where their output is joined or thrown away: `2>&1`, `>/dev/null`.
 //! That changes nothing of what they do.
 
-use crate::exec::command::{plain_commands_with_patterns, shell_text};
-
-/// One command of a composition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Command {
-    pub(super) words: Vec<String>,
-    /// A shell makes names of a pattern in it (`*`, `?`, `[`).
-    pub(super) has_pattern: bool,
-}
+pub(super) use crate::exec::command::PlainCommand as Command;
+use crate::exec::command::{plain_composition, shell_text};
 
 /// Redirections that lead nowhere but to the other stream or the null device.
 const HARMLESS: &[&str] = &[
@@ -32,17 +25,9 @@ const HARMLESS: &[&str] = &[
 
 /// The commands of a composition; none where it is more than plain words.
 pub(super) fn commands(argv: &[String]) -> Option<Vec<Command>> {
-    let plain = |argv: &[String]| {
-        let commands = plain_commands_with_patterns(argv)?.into_iter();
-        Some(
-            commands
-                .map(|(words, has_pattern)| Command { words, has_pattern })
-                .collect(),
-        )
-    };
-    plain(argv).or_else(|| {
+    plain_composition(argv).or_else(|| {
         let without = without_harmless(shell_text(argv)?)?;
-        plain(&[argv[0].clone(), argv[1].clone(), without])
+        plain_composition(&[argv[0].clone(), argv[1].clone(), without])
     })
 }
 

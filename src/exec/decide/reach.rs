@@ -1,6 +1,6 @@
 //! Where the arguments of a command lead, by their words and by the links that stand there now.
 
-use super::hosts::{self, Remotes, saved_as};
+use super::hosts::{self, Remotes};
 use super::{Folders, shape, taking};
 use crate::exec::command::base_name;
 use std::collections::BTreeSet;
@@ -245,10 +245,15 @@ impl Reach {
                 reach.acts_later |= folders.lead_to_what_acts(path, false);
                 reach.closed |= folders.lead_to_what_is_closed(path, false);
             }
-            let saved = downloads.then(|| saved_as(value));
-            reach.acts_later |= saved
-                .as_deref()
-                .is_some_and(|path| folders.lead_to_what_acts(path, false));
+            // Which of the words are addresses is not sure; of a file none is made.
+            let is_address = downloads && !is_option && value.contains(['/', '.', ':']);
+            let saved = is_address.then(|| hosts::name_by_address(value));
+            reach.elsewhere |= saved.as_ref().is_some_and(Option::is_none);
+            let saved = saved.flatten().filter(|name| !name.is_empty());
+            if let Some(name) = &saved {
+                reach.acts_later |= folders.lead_to_what_acts(name, false);
+                made.extend(folders.parts_of_repositories(name));
+            }
             if puts || makes_names || DOWNLOADING.contains(&name) {
                 let names_it = if puts {
                     names_target(before)

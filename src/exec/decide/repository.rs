@@ -192,7 +192,7 @@ fn is_pointer(place: &Path) -> bool {
     let mut begin = Vec::new();
     let is_file = std::fs::metadata(place).is_ok_and(|found| found.is_file());
     let read = |file: std::fs::File| file.take(BEGINNING.len() as u64).read_to_end(&mut begin);
-    is_file && std::fs::File::open(place).and_then(read).is_ok() && begin == BEGINNING
+    is_file && crate::regular::open(place).and_then(read).is_ok() && begin == BEGINNING
 }
 
 /// The repository around a folder.

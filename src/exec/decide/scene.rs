@@ -6,7 +6,7 @@ use super::reach::clean;
 use super::repository::{self, Repository};
 use super::{shape, taking};
 use crate::exec::confinement::resolve;
-use crate::exec::protected::Later;
+use crate::exec::protected::{Later, is_meeting_place};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::FileType;
@@ -163,6 +163,7 @@ impl Folders {
         // What the conversation's folder lies in is as it is.
         self.later().acts_on_the_way(place, &[&self.base, &self.real_base])
             || self.kept.as_ref().is_some_and(|kept| kept.is_led_to(place))
+            || is_meeting_place(place)
     }
 
     /// Whether other programs act by themselves on what something becomes that is put into a folder, or in its place; of a
@@ -411,6 +412,7 @@ mod tests {
         let one = |command: &str| Command {
             words: command.split_whitespace().map(str::to_owned).collect(),
             has_pattern: false,
+            is_fed: false,
         };
         text.split(';').map(one).collect()
     }

@@ -49,17 +49,17 @@ const KNOWN: &[Known] = &[
     known("rmdir unlink", "", "-v"),
     known("touch", "", "-a -c -m -d= -t= --no-create"),
     known("chmod", "*", "-c -f -v"),
-    known("curl", "", "-4 -6 -f -g -i -I -L -O -s -S -v -m= -o= --compressed --connect-timeout= --fail --head --include --location \
+    known("curl", "", "-4 -6 -f -g -i -I -O -s -S -v -m= -o= --compressed --connect-timeout= --fail --head --include \
         --max-time= --no-progress-meter --output= --remote-name --retry= --show-error --silent"),
-    known("wget", "", "-4 -6 -c -nv -q -S -O= -T= -t= --continue --no-verbose --output-document= --timeout= --tries="),
+    known("wget", "", "-4 -6 -c -nv -q -S -O= -T= -t= --continue --no-verbose --output-document= --timeout= --tries= --max-redirect=0"),
     known("git", "push", "-n -q -u -v --dry-run --follow-tags --set-upstream --tags"),
     known("git", "pull,fetch", "-4 -6 -a -p -q -t -v --all --depth= --ff-only --no-rebase --no-tags --prune --tags --unshallow"),
     known("git", "commit", "-a -m= -q -s -v --all --allow-empty --amend --message= --no-edit --no-gpg-sign --signoff"),
     known("git", "add,rm,mv", "-A -k -n -N -u -v --all --cached --dry-run --intent-to-add --update"),
-    known("git", "switch,branch", "-a -c= -q -r -t -v -vv --all --create= --list --remotes --show-current --track"),
-    known("git", "merge,cherry-pick,revert,rebase", "-n -q --abort --continue --ff-only --no-commit --no-edit --no-ff --skip"),
+    // Which files come with another branch or commit, its name does not say: that of each is asked about.
+    known("git", "branch", "-a -q -r -t -v -vv --all --list --remotes --show-current --track"),
     known("git", "tag", "-a -l -m= --annotate --list --message="),
-    known("git", "stash push,stash pop,stash apply,stash list,stash show", "-m= -p -q -u --include-untracked --index --message="),
+    known("git", "stash push,stash list,stash show", "-m= -p -q -u --include-untracked --index --message="),
     known("git", "status,log,diff,show,blame,describe,ls-remote,rev-parse", ""),
     known("hg", "add,commit,pull,update", "-m= -q -v --message="),
     known("hg", "push", "-q -v"),
@@ -122,6 +122,11 @@ impl Shape {
         };
         let reach = Reach::of(command, folders);
         if reach.elsewhere || reach.acts_later || reach.closed {
+            return None;
+        }
+        // It goes wherever it is sent on to.
+        let is_sent_on = base_name(program) == "wget" && !arguments.iter().any(|word| word == "--max-redirect=0");
+        if is_sent_on {
             return None;
         }
         let (sub_command, rest) = arguments.split_at(settled);
@@ -368,7 +373,11 @@ mod tests {
             ("curl -O https://a.example/{x,y}", None),
             ("curl -O https://a.example/.envrc?x", None),
             ("wget https://a.example/%2Eenvrc", None),
-            ("wget https://a.example/x%20y?z", Some("")),
+            ("wget https://a.example/x%20y?z", None),
+            ("wget --max-redirect=0 https://a.example/x%20y?z", Some("")),
+            ("wget --max-redirect=0 ftp://a.example/.envrc;type=a", None),
+            ("curl -O ftp://a.example/x", None),
+            ("curl -sL https://a.example/x", Some("|-sL https://a.example/x")),
             ("git clone git@a.example:x", None),
             ("chmod 644 a", Some("644")),
             ("head -n 3 a", Some("")),

@@ -2,6 +2,7 @@
 //! closed to them in the folder.
 
 use super::Folders;
+use crate::regular;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -89,7 +90,7 @@ fn commits_more(word: &str) -> bool {
 /// The files of a repository that git keeps track of, below its folder; none where that cannot be told.
 pub(super) fn tracked(root: &Path) -> Option<Vec<PathBuf>> {
     let store = root.join(".git");
-    let store = match fs::read_to_string(&store) {
+    let store = match regular::read_to_string(&store) {
         Ok(pointer) => root.join(pointer.trim_end().strip_prefix("gitdir: ")?),
         Err(_) => store,
     };
@@ -100,7 +101,7 @@ pub(super) fn tracked(root: &Path) -> Option<Vec<PathBuf>> {
     if !found.is_file() || found.len() > LONGEST {
         return None;
     }
-    let paths = paths_in(&fs::read(index).ok()?)?;
+    let paths = paths_in(&regular::read(&index).ok()?)?;
     Some(paths.into_iter().map(|path| root.join(path)).collect())
 }
 

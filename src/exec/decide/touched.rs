@@ -6,9 +6,9 @@ use super::reach::tails;
 use super::{Folders, Reach};
 use crate::exec::command::{Starts, base_name, is_starter, told};
 use crate::exec::program::steering;
+use crate::regular;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -49,6 +49,15 @@ impl Touched {
     pub(super) fn of_each(all: &[(&[String], Folders)]) -> Option<Self> {
         let each = all.iter().map(|(command, folders)| Self::of_command(command, folders));
         each.reduce(|one, other| Some(one?.and(other?))).flatten()
+    }
+
+    /// The same with what these put into others: the content of the files that they name.
+    #[must_use]
+    pub(super) fn fed_by<'c>(mut self, feeders: impl Iterator<Item = &'c (&'c [String], Folders)>) -> Option<Self> {
+        for (command, folders) in feeders {
+            self.files.extend(contents(command.iter().skip(1), folders)?);
+        }
+        Some(self)
     }
 
     /// What shell text touches.
@@ -122,13 +131,30 @@ fn of_text(text: &str, folders: &Folders, depth: usize) -> Option<Touched> {
         .map(|words| Command {
             words,
             has_pattern: false,
+            is_fed: false,
         })
         .collect();
     let located = folders.clone().each(&all);
     let each = located
         .iter()
         .map(|(command, folders)| of_command(command, &told.reads, folders, depth));
-    each.reduce(|one, other| Some(one?.and(other?))).flatten()
+    let mut touched = each.reduce(|one, other| Some(one?.and(other?))).flatten()?;
+    // What is put into a program may be run by it, whatever it is.
+    for (_, folders) in &located {
+        touched.files.extend(contents(told.reads.iter(), folders)?);
+    }
+    Some(touched)
+}
+
+/// The state of the files that words name. None if it cannot be told of one.
+fn contents<'w>(words: impl Iterator<Item = &'w String>, folders: &Folders) -> Option<BTreeMap<PathBuf, [u8; 32]>> {
+    let places = words.flat_map(|word| folders.places(word));
+    let mut found = BTreeMap::new();
+    for place in places.filter(|place| place.is_file()) {
+        let state = digest(&place).or_else(|| stamp(&place))?;
+        found.insert(place, state);
+    }
+    Some(found)
 }
 
 /// Words of a command that a shell reads.
@@ -174,13 +200,8 @@ fn archives(command: &[String], reads: &[String], folders: &Folders) -> Option<B
 
 /// What may decide what a program does of which nothing is known. None if it cannot be read.
 fn files(command: &[String], folders: &Folders) -> Option<BTreeMap<PathBuf, [u8; 32]>> {
-    let places = steering(command).into_iter().flat_map(|name| folders.places(name));
-    let mut found = BTreeMap::new();
-    for place in places.filter(|place| place.is_file()) {
-        let state = digest(&place).or_else(|| stamp(&place))?;
-        found.insert(place, state);
-    }
-    Some(found)
+    let names: Vec<String> = steering(command).into_iter().map(str::to_owned).collect();
+    contents(names.iter(), folders)
 }
 
 /// What changes with the content of a file that is too long to be read.
@@ -230,7 +251,7 @@ fn unpacks(command: &[String]) -> bool {
 
 /// None if it cannot be read, or not all of it.
 fn digest(path: &Path) -> Option<[u8; 32]> {
-    let mut file = File::open(path).ok()?;
+    let mut file = regular::open(path).ok()?;
     let length = file.metadata().ok()?.len();
     if length > LONGEST {
         return None;

@@ -4,6 +4,7 @@
 //! keyrings of gpg, the settings of cloud tools. `~/.npmrc` and the like are closed only while a token stands in them,
 //! since without them package managers do not find their registry.
 
+use crate::regular;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
@@ -554,7 +555,7 @@ pub fn secrets_of_the_system(env: &BTreeMap<String, String>) -> Vec<PathBuf> {
     named.extend(tickets.map(|entry| entry.path()));
     let can_be_read = |path: &PathBuf| match path.is_dir() {
         true => fs::read_dir(path).is_ok(),
-        false => fs::File::open(path).is_ok(),
+        false => regular::open(path).is_ok(),
     };
     let real = named.iter().filter_map(|path| fs::canonicalize(path).ok());
     let mut found: Vec<PathBuf> = real.filter(can_be_read).collect();
@@ -568,7 +569,7 @@ fn holds_one_of(path: &Path, words: &[&str]) -> bool {
         return false;
     }
     let mut text = Vec::new();
-    let read = fs::File::open(path).and_then(|file| file.take(256 << 10).read_to_end(&mut text));
+    let read = regular::open(path).and_then(|file| file.take(256 << 10).read_to_end(&mut text));
     let text = String::from_utf8_lossy(&text);
     // One that cannot be looked into is not known to be harmless.
     read.is_err() || words.iter().any(|word| text.contains(word))
@@ -576,7 +577,7 @@ fn holds_one_of(path: &Path, words: &[&str]) -> bool {
 
 /// Whether the configuration has a proxy with a name and a password in it.
 fn names_a_proxys_password(path: &Path) -> bool {
-    let text = fs::read_to_string(path).unwrap_or_default();
+    let text = regular::read_to_string(path).unwrap_or_default();
     text.lines().any(|line| line.contains("proxy") && line.contains('@'))
 }
 

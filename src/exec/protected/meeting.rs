@@ -71,6 +71,14 @@ fn kept(name: &OsStr) -> Option<Kept> {
     NAMES.iter().find_map(|(pattern, kept)| is(pattern).then_some(*kept))
 }
 
+/// Whether a path is that of a meeting place by its name, or lies in one: for what runs without walls, whoever made it.
+pub(crate) fn is_meeting_place(place: &Path) -> bool {
+    let temporary = ["/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp"];
+    let below = temporary.iter().find_map(|folder| place.strip_prefix(folder).ok());
+    let top = below.and_then(|below| below.components().next());
+    top.is_some_and(|top| kept(top.as_os_str()).is_some())
+}
+
 impl Later {
     /// The meeting place that this real path is or lies in, and what is said of it, if commands leave it alone.
     pub(super) fn meeting_around<'p>(&self, roots: &[PathBuf], place: &'p Path) -> Option<(&'p Path, &'static str)> {

@@ -50,7 +50,8 @@ pub async fn complete(session: &Session, document: &Document, at: Position) -> C
         Writing::Command { .. } => commands(session, shape::folders(session, document, &chat)).await,
         Writing::Value { key, .. } => values(session, &key).await,
     };
-    let items = items.into_iter().enumerate().map(|(number, item)| CompletionItem {
+    let items = items.into_iter().filter(hides_nothing);
+    let items = items.enumerate().map(|(number, item)| CompletionItem {
         // In our order.
         sort_text: Some(format!("{number:05}")),
         text_edit: Some(CompletionTextEdit::Edit(TextEdit {
@@ -64,6 +65,12 @@ pub async fn complete(session: &Session, document: &Document, at: Position) -> C
         is_incomplete: searching,
         items: items.collect(),
     }
+}
+
+/// Whether what would be put into the document is what is seen in the list: a name with a line end in it would be a heading, or an order.
+fn hides_nothing(item: &CompletionItem) -> bool {
+    let is_shown = |text: &String| shown::exact(text) == *text;
+    is_shown(&item.label) && item.insert_text.as_ref().is_none_or(is_shown)
 }
 
 async fn mentions(session: &Session, query: String, roots: Vec<PathBuf>) -> Vec<CompletionItem> {

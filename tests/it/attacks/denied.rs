@@ -11,6 +11,22 @@ use countersign::protocol::settings::{ApprovalPolicy, SandboxPolicy};
 fn a_no_holds_however_the_command_is_spelled() {
     const DENIED: &[&str] = &[
         "git push",
+        "git${IFS}push${IFS}origin",
+        "set -- ' push'; git$1 origin",
+        "sudo${IFS}git${IFS}push",
+        "find . -exec git${IFS}push \\;",
+        "[ -v 'a[$(git push)]' ]",
+        "test -v 'a[`rm x`]'",
+        "x='$(git push)'; echo ${x@P}",
+        "x='a[$(rm y)]'; echo $((x))",
+        "git -c help.autocorrect=immediate pushh",
+        "git clone 'ext::git push' x",
+        "git -c protocol.ext.allow=always clone 'ext::git% push' x",
+        "make SHELL=rm x",
+        "sqlite3 :memory: \"select edit('x','git push')\"",
+        "less '+!git push' x",
+        "gh alias set x '!git push'",
+        "bazel run --run_under='git push' //x",
         "git pu\\\nsh",
         "g\\\nit push origin",
         "sh -c 'git pu\\\nsh'",
@@ -411,6 +427,9 @@ fn a_no_holds_however_the_command_is_spelled() {
         "$HOME/bin/x $y",
         "f() { \"$@\"; }; f ls",
         "./build.sh $options",
+        "./build-$ARCH.sh x",
+        "cargo-$TOOL push",
+        "echo push-$x",
         "for f in *.sh; do echo $f; done",
     ];
     const RULES: &str = "[[rule]]\nprefix = [\"git\", \"push\"]\ndecision = \"deny\"\n\n[[rule]]\nprefix = [\"rm\"]\ndecision = \"deny\"\n";

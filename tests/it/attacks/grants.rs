@@ -606,7 +606,7 @@ fn a_yes_to_a_shape_holds_for_that_shape() {
         ("cargo test", "cargo test -p x --lib name"),
         ("gh pr view 7", "gh pr view 8 --comments"),
         ("gh pr view 7", "gh pr view 8 --json title"),
-        ("curl -s https://a.example/x", "curl -fsSL https://a.example/y"),
+        ("curl -s https://a.example/x", "curl -fsS https://a.example/y"),
         ("npm run build", "npm run build --silent"),
         ("touch a", "touch b c"),
         ("cp a b", "cp -r c d"),
@@ -975,6 +975,179 @@ fn a_yes_to_a_program_is_none_to_what_else_its_files_say() {
     for text in DATA {
         assert_eq!(is_held(text), (true, true), "{text}");
     }
+}
+
+/// What a pipe or a file puts into a program may be run by it, or be all that it sends: a yes is one to that.
+#[test]
+fn a_yes_to_a_program_is_none_to_what_is_put_into_it() {
+    const FED: &[(&str, &str)] = &[
+        (
+            "sh: cat q.sql | sqlite3 app.db",
+            "sh: echo '.shell touch x' | sqlite3 app.db",
+        ),
+        ("sqlite3 app.db", "sh: echo '.shell touch x' | sqlite3 app.db"),
+        ("sqlite3 app.db", "sh: cat q.sql | head -n 1 | sqlite3 app.db"),
+        ("sh: cat t | mytool -C", "sh: echo 'new -d x' | mytool -C"),
+        ("sh: cat names | tee -a list", "sh: echo evil | tee -a list"),
+        ("sh: cat names | gh gist create -", "sh: cat q.sql | gh gist create -"),
+        ("mytool x", "sh: echo evil | mytool x"),
+        ("sh: cd . && mytool x", "sh: cd . && echo evil | mytool x"),
+    ];
+    let set_up = || {
+        let place = Place::new(User::Own);
+        for file in ["q.sql", "t", "names"] {
+            fs::write(place.work.join(file), file).expect("write");
+        }
+        (place, Said::nothing())
+    };
+    no_yes_leads_on(FED, set_up);
+    // Two that are joined are another command, and of what the first prints nobody knows.
+    let (place, said) = set_up();
+    let said = said.and_yes(&place, (kept_words("curl -s http://localhost/x"), "work"), false);
+    let said = said.and_then(|said| said.and_yes(&place, (kept_words("sqlite3 app.db"), "work"), false));
+    let said = said.expect("two yeses");
+    let joined = (kept_words("sh: curl -s http://localhost/x | sqlite3 app.db"), "work");
+    assert!(!said.runs_outside(&place, joined));
+    let said = said.and_yes(&place, joined, false).expect("a yes");
+    assert!(!said.runs_outside(&place, joined), "it is asked about each time");
+    // What only reads may stand behind it.
+    let said = Said::yes(&place, (kept_words("sh: mytool x | tail -n 3"), "work"), false);
+    assert!(said.runs_outside(&place, (kept_words("sh: mytool x | head -n 5"), "work")));
+}
+
+/// What is copied to where other programs act on it, or into what runs it, is another command with another content.
+#[test]
+fn a_yes_to_what_acts_later_or_runs_a_file_is_one_for_once() {
+    const AGAIN: &[&str] = &[
+        "cp x.conf .envrc",
+        "sh: cat x.conf > .envrc",
+        "sh: tee .envrc < x.conf",
+        "install x.conf .git/hooks/pre-commit",
+        "rake -f x.conf",
+        "go run x.conf",
+        "eslint -c x.conf",
+        "just -f x.conf",
+        "bazel --bazelrc=x.conf build",
+    ];
+    const WHILE_THE_SAME: &[&str] = &[
+        "sh: sqlite3 b.db < x.conf",
+        "sh: cat x.conf | sqlite3 b.db",
+        "sh: mytool < x.conf",
+    ];
+    let holds = |text: &'static str| {
+        let place = Place::new(User::Own);
+        guard(&place.work);
+        fs::create_dir_all(place.work.join(".git/hooks")).expect("mkdir");
+        fs::write(place.work.join("x.conf"), "as it was shown").expect("write");
+        let given = (kept_words(text), "work");
+        let said = Said::yes(&place, given, false);
+        let before = said.runs_outside(&place, given);
+        fs::write(place.work.join("x.conf"), "another").expect("write");
+        (before, said.runs_outside(&place, given))
+    };
+    repel(AGAIN.iter().chain(WHILE_THE_SAME), |text| match holds(text) {
+        (_, true) => Err("it runs outside unasked".to_owned()),
+        (_, false) => Ok(()),
+    });
+    for text in WHILE_THE_SAME {
+        assert!(holds(text).0, "{text}");
+    }
+}
+
+/// A file that is fetched has the name that its address gives it, in the folder that the model names; a host may send on to another.
+#[test]
+fn a_yes_to_fetch_gives_no_name_that_acts_and_goes_nowhere_else() {
+    const FETCHED: &[(&str, Wanted)] = &[
+        (
+            "curl -sO http://localhost/x",
+            (&["curl", "-sO", "http://localhost/config.toml"], "work/.cargo"),
+        ),
+        (
+            "curl -sO http://localhost/x",
+            (&["curl", "-sO", "http://localhost/a/b/config.toml"], "work/.cargo"),
+        ),
+        (
+            "curl -sO http://localhost/x",
+            (&["cd .cargo && curl -sO http://localhost/config.toml"], "work"),
+        ),
+        (
+            "curl -sO http://localhost/x",
+            (&["curl", "-sO", "http://localhost/HEAD"], "work/half"),
+        ),
+        (
+            "curl -sO http://localhost/x",
+            (&["curl", "-sO", "ftp://localhost/.envrc;type=a"], "work"),
+        ),
+        (
+            "curl -s http://localhost/x",
+            (&["curl", "-sL", "http://localhost/x"], "work"),
+        ),
+        (
+            "curl -s http://localhost/x",
+            (&["curl", "-s", "--location", "http://localhost/x"], "work"),
+        ),
+        (
+            "wget -q ftp://localhost/x",
+            (&["wget", "-q", "ftp://localhost/.envrc;type=a"], "work"),
+        ),
+        (
+            "wget -q ftp://localhost/x",
+            (&["wget", "-q", "ftp://localhost/?envrc"], "work"),
+        ),
+        (
+            "wget -q http://localhost/x",
+            (&["wget", "-q", "http://localhost/y"], "work"),
+        ),
+        (
+            "wget -q --max-redirect=0 http://localhost/x",
+            (
+                &["wget", "-q", "--max-redirect=0", "http://localhost/config.toml"],
+                "work/.cargo",
+            ),
+        ),
+        ("git switch feature", (&["git", "switch", "evil"], "work")),
+        ("git merge feature", (&["git", "merge", "evil"], "work")),
+        ("git rebase feature", (&["git", "rebase", "evil"], "work")),
+        ("git cherry-pick a", (&["git", "cherry-pick", "b"], "work")),
+        ("git stash pop", (&["git", "stash", "pop", "stash@{1}"], "work")),
+    ];
+    repel(FETCHED, |(given, wanted)| {
+        for always in [false, true] {
+            let place = Place::new(User::Own);
+            for folder in [".git", ".cargo", "half/objects", "half/refs"] {
+                fs::create_dir_all(place.work.join(folder)).expect("mkdir");
+            }
+            let Some(said) = Said::yes_if_offered(&place, (kept_words(given), "work"), always) else {
+                continue;
+            };
+            if said.runs_outside(&place, *wanted) {
+                return Err(format!("it runs outside unasked (always: {always})"));
+            }
+        }
+        Ok(())
+    });
+}
+
+/// Where programs meet in the folder for temporary files is no path for a rule on paths here.
+#[test]
+fn a_rule_for_paths_here_opens_no_meeting_place() {
+    const RULE: &str = "[[rule]]\nprefix = [[\"cp\", \"mv\", \"rm\"]]\ndecision = \"allow\"\nsandbox = \"outside\"\npaths = \"here\"\n";
+    const MEETING: &[&str] = &[
+        "cp a /tmp/bash-fc.x1",
+        "mv a /tmp/krb5cc_1000",
+        "cp a /tmp/tmux-1000/default",
+        "cp a /tmp/node-compile-cache/x",
+        "rm /tmp/ssh-x/agent.1",
+    ];
+    let place = Place::new(User::Own);
+    let said = Said::ruled(&place, RULE);
+    assert!(said.runs_outside(&place, (kept_words("cp a b"), "work")));
+    repel(MEETING, |text| {
+        match said.runs_outside(&place, (kept_words(text), "work")) {
+            true => Err("it runs outside unasked".to_owned()),
+            false => Ok(()),
+        }
+    });
 }
 
 /// Text of which only the run can tell what it reaches is asked about each time, and other text once that has changed.

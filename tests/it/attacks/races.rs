@@ -390,9 +390,14 @@ async fn a_link_between_the_proposal_and_the_yes_leads_nowhere() {
         ("dir/hooks/pre-push", "../work/.git", ".git/hooks/pre-push"),
         ("dir/settings.json", "sub/.zed", "sub/.zed/settings.json"),
         ("dir/skill.md", "../work/.agents", ".agents/skill.md"),
+        // The name acts at both ends, and only one was shown.
+        ("dir/.envrc", ".", ".envrc"),
+        ("dir/AGENTS.md", "sub", "sub/AGENTS.md"),
+        // Nor is any other file.
+        ("dir/main.py", ".", "main.py"),
     ];
     // Another file of the same change acts later by itself; it opens nothing but itself.
-    let also = ["", "\n*** Add File: sub/AGENTS.md\n+text"];
+    let also = ["", "\n*** Add File: sub/CLAUDE.md\n+text"];
     for ((named, target, never), also) in rows.iter().flat_map(|row| also.map(|also| (row, also))) {
         let folder = tempfile::Builder::new()
             .prefix("swap")

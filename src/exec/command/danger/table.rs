@@ -59,7 +59,7 @@ const DANGERS: &[Row] = &[
     ("heroku", "apps:destroy,pg:reset,addons:destroy,destroy", "deletes at a service"),
     ("fly flyctl vercel netlify railway firebase wrangler supabase", "destroy,remove,rm,delete,apps destroy,sites:delete,db reset", "deletes at a service"),
     ("gh", "repo delete,repo archive,repo rename,release delete,issue delete,secret delete,variable delete,run delete,cache delete,gist delete,ssh-key delete,gpg-key delete,label delete,codespace delete,repo edit", "deletes at a service"),
-    ("gh", "api -X DELETE,api --method DELETE,api -XDELETE", "deletes at a service"),
+    ("gh", "api -X DELETE,api --method DELETE,api --method=DELETE,api -XDELETE,api -X=DELETE", "deletes at a service"),
     ("glab", "repo delete,release delete,issue delete,mr delete,variable delete", "deletes at a service"),
     ("dropdb dropuser", "", "deletes a database"),
     ("mysqladmin", "drop,shutdown", "deletes a database"),

@@ -92,7 +92,7 @@ pub(super) fn reads(arguments: &[Word]) -> Result<Found, String> {
                 | ["refs/remotes/origin/HEAD"]
                 | ["--short", "refs/remotes/origin/HEAD"]
         ),
-        "fsck" => texts.iter().all(|text| !text.starts_with("--lost")),
+        "fsck" => texts.iter().all(|text| !text.starts_with("--lo")),
         "help" => false,
         _ => false,
     };

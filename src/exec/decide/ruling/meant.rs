@@ -23,6 +23,8 @@ const MOST_TEXT: usize = 64 * 1024;
 const MOST_OPTIONS: usize = MOST_WORDS / 3;
 /// So many commands are looked at that run what is put in; with more of them any may be meant.
 const MOST_COMPLETING: usize = 32;
+/// So many words one may become.
+const MOST_SPLIT: usize = 4;
 /// The same of commands that are named with a dash.
 const MOST_DASHED: usize = 256;
 
@@ -244,6 +246,9 @@ impl Meant {
             } else {
                 commands.push(words);
             }
+            if text.is_some() {
+                self.split_by_values(part);
+            }
             if let Some(program) = part.argv.first()
                 && becomes_words(program, text.unwrap_or_default())
             {
@@ -265,6 +270,18 @@ impl Meant {
         }
         for order in text.map(fed).unwrap_or_default() {
             self.add_code(&order);
+        }
+        // Where a shell reckons, or takes a text for a name, it runs what is put in there also out of quotes: `[ -v 'a[$(x)]' ]`.
+        for inner in text.into_iter().flat_map(substituted) {
+            self.add_from_each(words_of_code(inner, "=:+@"));
+        }
+        // Git runs what comes nearest to a sub-command that it does not know.
+        if argv
+            .iter()
+            .any(|word| word.to_ascii_lowercase().contains("help.autocorrect"))
+        {
+            let unknown = std::iter::repeat_n(UNKNOWN.to_owned(), MOST_SPLIT);
+            self.add(std::iter::once("git".to_owned()).chain(unknown).collect());
         }
         // Whatever is made of a wrapper elsewhere: here any of its words may begin the command that it runs.
         for command in commands {
@@ -288,6 +305,29 @@ impl Meant {
             }
         }
         self.add(argv.to_vec());
+    }
+
+    /// The words of a part, of which one that may be a program becomes several where a value is put into it: `git${IFS}push`.
+    fn split_by_values(&mut self, part: &Part) {
+        let runs = |word: &str| {
+            [Starts::ItsWords, Starts::Behind]
+                .iter()
+                .any(|how| is_starter(base_name(word), *how))
+        };
+        for (at, word) in part.argv.iter().enumerate() {
+            let front = word.split(['$', '`']).next().unwrap_or_default();
+            let is_split = !front.is_empty() && front.len() < word.len() && !front.contains('"');
+            if !is_split || part.whole.contains(&at) || at > 0 && !runs(&part.argv[0]) {
+                continue;
+            }
+            let unknown = std::iter::repeat_n(UNKNOWN.to_owned(), MOST_SPLIT);
+            let words = [front.to_owned()].into_iter().chain(unknown);
+            let words: Vec<String> = words.chain(part.argv[at + 1..].iter().cloned()).collect();
+            match runs(front) {
+                true => self.add_from_each(words),
+                false => self.add(words),
+            }
+        }
     }
 
     /// What a variable holds that a program runs: the beginning of each command in it.
@@ -322,6 +362,16 @@ fn without_dash(command: &[String]) -> Option<Vec<String>> {
     DASHED
         .contains(&front)
         .then(|| words.chain(arguments.iter().cloned()).collect())
+}
+
+/// What stands in substitutions of a text, in quotes or not.
+fn substituted(text: &str) -> impl Iterator<Item = &str> {
+    let in_brackets = text
+        .split("$(")
+        .skip(1)
+        .map(|inner| inner.split(')').next().unwrap_or(inner));
+    let in_backquotes = text.split('`').skip(1).step_by(2);
+    in_brackets.chain(in_backquotes).take(MOST_COMPLETING)
 }
 
 /// The words of a text without what quotes, joins, substitutes and calls (`!git` of an editor, `^git` of Nushell).

@@ -10,17 +10,19 @@ const SEDS: &str = "sed gsed ssed";
 /// Programs whose plain words may be scripts with orders in them, and what orders begin with; any text where nothing stands.
 const SCRIPTS: &[(&str, &[&str])] = &[
     (AWKS, &["system", "|", "getline"]),
-    ("ed ex gvim nvim vi view vim", &["+"]),
+    ("ed ex gvim less more most nvim vi view vim", &["+"]),
+    ("gh glab", &["!"]),
     (
         "duckdb mariadb mysql psql sqlite3",
-        &[".shell", ".system", ".sh ", "\\!", "system"],
+        &[".shell", ".system", ".sh ", "\\!", "system", "edit("],
     ),
     ("socat", &["exec:", "system:", "shell:"]),
     ("tclsh wish expect", &["exec", "spawn"]),
 ];
 /// Programs that run what is put into their input, beside interpreters.
-const RUNNING_INPUT: &str = "at batch bun dc deno duckdb ed ex flask ftp gdb ghci iex jshell lftp lldb mariadb mongosh mysql nvim parallel \
-                             psql rails sftp sqlite3 utop uv vi view vim";
+const RUNNING_INPUT: &str = "at batch bun bwrap clj dc deno duckdb ed erl ex flask ftp gdb ghci gnuplot gp guile iex irb jshell julia lftp lldb \
+                             mail mailx mariadb maxima mongosh mysql nvim octave parallel psql r rails screen sendmail sftp sqlite3 swipl tmux utop \
+                             uv vi view vim";
 /// What stands in code that runs other commands: text that it gets beside may be one.
 const RUNNING_CODE: &[&str] = &[
     "eval",
@@ -73,6 +75,13 @@ pub(in crate::exec) fn orders(words: &[String]) -> Vec<String> {
     if is_among(&name, SEDS) {
         found.extend(scripts_of_sed(arguments).into_iter().filter_map(of_sed));
     }
+    // `ext::program words` is an address that is run, and `SHELL=x` what lines of a makefile are run by.
+    let run = arguments.iter().filter_map(|word| match name.as_str() {
+        "git" => word.split_once("ext::").map(|(_, run)| run.replace("% ", " ")),
+        "bmake" | "gmake" | "make" => word.strip_prefix("SHELL=").map(str::to_owned),
+        _ => None,
+    });
+    found.extend(run);
     if let Some((_, signs)) = SCRIPTS.iter().find(|(names, _)| is_among(&name, names)) {
         let is_script = |word: &&String| {
             let word = word.to_lowercase();

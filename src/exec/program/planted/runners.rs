@@ -112,6 +112,15 @@ const BY_OPTION: &[(&str, &str, &str)] = &[
     ("systemctl", "", "link enable"),
     ("cargo", "", "--config"),
     ("nc ncat netcat", "", "-e -c --exec --sh-exec --lua-exec"),
+    ("esbuild eslint prettier rollup stylelint vite webpack", "", "-c --config"),
+    ("rake", "", "-f --rakefile -r --require"),
+    ("just", "", "-f --justfile"),
+    ("go-task task", "", "-t --taskfile -d --dir"),
+    ("gradle gradlew", "", "-b --build-file -c --settings-file -I --init-script -p --project-dir"),
+    ("bazel bazelisk", "", "--bazelrc --override_repository --override_module --run_under"),
+    ("go", "", "run generate"),
+    ("docker podman", "play", "kube"),
+    ("brew pip pip3 pipx", "", "install reinstall"),
 ];
 
 /// Programs that load modules or orders from the folder that they run in; of some only with one of these sub-commands, or with

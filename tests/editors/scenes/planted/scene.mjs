@@ -1,6 +1,7 @@
 // A project brings settings for the editor: they would end the questions, switch the sandbox off, start programs and send the
 // key elsewhere. The editor takes them, or the person has let it; the server asks about each value once, a no is a no, and
-// nothing of it has an effect. A preference that comes the same way counts.
+// nothing of it has an effect. A preference that comes the same way counts. VS Code keeps them from the extension: there all are settings
+// of the machine.
 import { spawnSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
@@ -27,7 +28,7 @@ export async function play(editor) {
   fs.writeFileSync(program, `#!/bin/sh\ntouch '${trace}'\n`, { mode: 0o755 });
   await editor.open("cart.py");
   const asked = [];
-  for (const _ of Object.keys(loose)) {
+  for (const _ of editor.dropsPlanted ? [] : Object.keys(loose)) {
     const [text, name] = await until(`another question than about ${asked.join(", ")}`, async () => {
       const question = plain((await editor.question("a question about the settings", "Don't Allow")).text);
       const found = /want to set ([\w.]+) = .* A project's own files/.exec(question);
@@ -40,7 +41,7 @@ export async function play(editor) {
     asked.push(name);
     await editor.answer("Don't Allow");
   }
-  equal("each value is asked about", asked.map((name) => name.split(".")[0]).sort().join(), Object.keys(loose).sort().join());
+  if (!editor.dropsPlanted) equal("each value is asked about", asked.map((name) => name.split(".")[0]).sort().join(), Object.keys(loose).sort().join());
 
   await editor.lint();
   await editor.at("totl");
@@ -51,7 +52,7 @@ export async function play(editor) {
   await until("the end of the turn", () => requests().length === 2);
   await editor.idle();
   check("it still runs in the sandbox", !isOnDisk(".git/planted"));
-  equal("the preference counts", requests()[0].body.model, "preferred");
+  equal(editor.dropsPlanted ? "not even a preference counts" : "the preference counts", requests()[0].body.model === "preferred", !editor.dropsPlanted);
   check("the model is asked without the planted server's tools", !JSON.stringify(requests()).includes("mcp__planted"));
   // What is started when a turn is done has started by now.
   await sleep(500);

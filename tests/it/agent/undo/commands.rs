@@ -152,6 +152,39 @@ async fn what_a_command_changed_is_undone_file_by_file() {
     assert!(last.contains("took back changes that you made: a.txt"), "{last}");
 }
 
+/// A link that has taken the place of a folder since leads an undo nowhere.
+#[cfg(unix)]
+#[tokio::test]
+async fn an_undo_follows_no_link_that_came_since() {
+    let script = json!([[bash("c1", "rm dir/x.txt dir/deep/y.txt")], [say("done")]]);
+    let files = [("dir/x.txt", "old\n"), ("dir/deep/y.txt", "old\n"), ("x.txt", "mine\n")];
+    let files = files.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
+    let stage = Stage::with(script, Setting { files, ..setting() }).await;
+    let thread = stage.thread().await;
+    let story = stage.complete(&thread, "Change").await;
+    let item = story.item("commandChanges")["id"].clone();
+    std::fs::rename(stage.path("dir"), stage.path("away")).expect("moved");
+    std::os::unix::fs::symlink(".", stage.path("dir")).expect("a link");
+    for params in [
+        json!({"threadId": thread, "itemId": item}),
+        json!({"threadId": thread, "itemId": item, "paths": [stage.path("dir/deep/y.txt")]}),
+        json!({"threadId": thread}),
+    ] {
+        let undone = stage.undo(params.clone()).await;
+        let message = undone.item("undo")["message"].to_string();
+        assert!(
+            undone.status() == "failed" && message.contains("is a link that was put there since"),
+            "{params}: {message}"
+        );
+        assert_eq!(stage.text("x.txt"), "mine\n");
+        assert!(!stage.path("deep").exists());
+    }
+    std::fs::remove_file(stage.path("dir")).expect("removed");
+    std::fs::rename(stage.path("away"), stage.path("dir")).expect("moved");
+    let undone = stage.undo(json!({"threadId": thread, "itemId": item})).await;
+    assert_eq!((undone.status(), &stage.text("dir/x.txt")[..]), ("completed", "old\n"));
+}
+
 #[tokio::test]
 async fn what_is_no_change_of_a_command_is_refused() {
     let script = json!([
