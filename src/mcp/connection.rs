@@ -15,9 +15,7 @@ use rmcp::model::{
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorData, FormElicitationCapability,
     Implementation, InitializeRequestParams, RequestId, ServerResult, UrlElicitationCapability,
 };
-use rmcp::service::{
-    ClientInitializeError, InboundStreamOrigin, NotificationContext, Peer, PeerRequestOptions, RequestContext,
-};
+use rmcp::service::{ClientInitializeError, InboundStreamOrigin, Peer, PeerRequestOptions, RequestContext};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
@@ -87,7 +85,6 @@ impl Connection {
         let tools_changed = Arc::new(Notify::new());
         let client = Client {
             callers: callers.clone(),
-            tools_changed: tools_changed.clone(),
         };
         let end = CancellationToken::new();
         let _end = end.clone().drop_guard();
@@ -98,7 +95,11 @@ impl Connection {
                 let (companion, output, input) = started.map_err(|error| StartError::of(&error, limit))?;
                 match client
                     .serve_with_ct(
-                        Listening::new(AsyncRwTransport::new_client(output, input), callers.clone()),
+                        Listening::new(
+                            AsyncRwTransport::new_client(output, input),
+                            callers.clone(),
+                            tools_changed.clone(),
+                        ),
                         end.clone(),
                     )
                     .await
@@ -124,9 +125,8 @@ impl Connection {
                     config = config.auth_header(token.clone());
                 }
                 let transport = StreamableHttpClientTransport::with_client(HttpClient(http), config);
-                let served = client
-                    .serve_with_ct(Listening::new(transport, callers.clone()), end.clone())
-                    .await;
+                let listening = Listening::new(transport, callers.clone(), tools_changed.clone());
+                let served = client.serve_with_ct(listening, end.clone()).await;
                 let way = Way {
                     url: url.clone(),
                     network: network.clone(),
@@ -442,7 +442,6 @@ fn told(companion: &Companion) -> Option<String> {
 /// What a server can ask of us.
 struct Client {
     callers: Arc<Callers>,
-    tools_changed: Arc<Notify>,
 }
 
 impl Client {
@@ -558,9 +557,5 @@ impl ClientHandler for Client {
         };
         let answer = self.ask(&context, message, wish, params.get("_meta").cloned()).await;
         Ok(CustomResult::new(serde_json::to_value(answer).unwrap_or_default()))
-    }
-
-    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.tools_changed.notify_one();
     }
 }
