@@ -27,7 +27,11 @@ pub fn run(args: Args) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             // Nothing is left to do if nobody reads the reason either.
-            let _ = writeln!(std::io::stderr(), "countersign rehearse: {reason}");
+            let _ = writeln!(
+                std::io::stderr(),
+                "countersign rehearse: {}",
+                crate::shown::text(&reason)
+            );
             ExitCode::FAILURE
         }
     }
