@@ -277,10 +277,10 @@ mod tests {
         // One that is worked off, and its answer lies there unread: no room yet.
         open.pop();
         let answer = serde_json::from_value(answer(63)).expect("an answer");
-        let sending = server.listening.send(answer);
+        let sending = tokio::spawn(server.listening.send(answer));
         assert!(server.next().await.is_none());
         server.reads.add_permits(1);
-        sending.await.expect("sent");
+        sending.await.expect("no panic").expect("sent");
         let next = server.next().await.expect("room");
         assert_eq!(id(&next), "request 64", "what had to wait is not lost");
         assert!(server.next().await.is_none());

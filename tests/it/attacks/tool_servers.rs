@@ -941,7 +941,10 @@ async fn what_a_server_was_given_is_hidden_where_it_prints_it() {
         let (_, params) = scene.client.expect_any().await;
         said.push_str(&params.to_string());
     }
-    assert!(said.contains("no luck with <hidden>") && !said.contains(TOKEN), "{said}");
+    assert!(
+        said.contains("no luck with <hidden>") && !said.contains(TOKEN),
+        "{said}"
+    );
     // The same once more, by another way.
     scene.client.ignore("countersign/mcp/status");
     scene.client.ignore("countersign/error");
