@@ -18,6 +18,7 @@ mod launch;
 mod listening;
 mod login;
 mod logins;
+mod masks;
 pub mod names;
 mod over_http;
 mod pin;

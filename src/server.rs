@@ -266,15 +266,23 @@ impl LanguageServer for Server {
     }
 
     async fn folding_range(&self, params: FoldingRangeParams) -> Result<Option<Vec<FoldingRange>>> {
-        let document = chat::offers::chat(self.0.session()?, params.text_document.uri.as_str());
-        Ok(document.map(|document| chat::shape::folds(&document)))
+        let Some(document) = chat::offers::chat(self.0.session()?, params.text_document.uri.as_str()) else {
+            return Ok(None);
+        };
+        // A document may be long.
+        let folds = tokio::task::spawn_blocking(move || chat::shape::folds(&document)).await;
+        Ok(folds.ok())
     }
 
     async fn document_symbol(&self, params: DocumentSymbolParams) -> Result<Option<DocumentSymbolResponse>> {
         let session = self.0.session()?;
-        let document = chat::offers::chat(session, params.text_document.uri.as_str());
-        let symbols = document.map(|document| chat::shape::symbols(session, &document));
-        Ok(symbols.map(DocumentSymbolResponse::Nested))
+        let Some(document) = chat::offers::chat(session, params.text_document.uri.as_str()) else {
+            return Ok(None);
+        };
+        // A document may be long.
+        let encoding = session.workspace().encoding();
+        let symbols = tokio::task::spawn_blocking(move || chat::shape::symbols(&document, encoding)).await;
+        Ok(symbols.ok().map(DocumentSymbolResponse::Nested))
     }
 
     async fn document_link(&self, params: DocumentLinkParams) -> Result<Option<Vec<DocumentLink>>> {

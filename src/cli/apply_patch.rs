@@ -94,6 +94,7 @@ pub fn run(args: Args) -> ExitCode {
         Ok(summary) => {
             let mut out = std::io::stdout().lock();
             // Whoever has stopped reading knows enough; the files are as they should be.
+            let summary = crate::shown::text(&summary);
             let _closed = out.write_all(summary.as_bytes()).and_then(|()| out.flush());
             ExitCode::SUCCESS
         }
@@ -121,6 +122,8 @@ impl Failure {
 }
 
 fn tell(message: &str) {
+    // Names of files and lines of the patch are among it.
+    let message = crate::shown::text(message);
     // Without a standard error there is nobody to tell; the exit status says the rest.
     let _closed = writeln!(std::io::stderr(), "countersign apply-patch: {message}");
 }

@@ -72,7 +72,7 @@ pub fn run(args: Args) -> ExitCode {
             if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(problem) => {
-            let _closed = writeln!(io::stderr(), "countersign: {problem}");
+            let _closed = writeln!(io::stderr(), "countersign: {}", crate::shown::text(&problem));
             ExitCode::FAILURE
         }
     }
@@ -113,7 +113,8 @@ fn shown(show: &Show) -> Result<(String, bool), String> {
     let loaded = config::load(&sources).map_err(|error| error.to_string())?;
     let refused = consent::last_refused(&sources.home, &cwd);
     let mut text = match show.json {
-        true => format!("{:#}\n", as_json(&loaded, &refused, show.origin)),
+        // What a project says is among it, and may be read on a terminal all the same.
+        true => format!("{}\n", consent::visible_lines(&as_json(&loaded, &refused, show.origin))),
         false => as_lines(&loaded, &refused, show.origin),
     };
     if show.origin && !show.json {
@@ -194,8 +195,8 @@ fn imported(wish: &Import) -> Result<(String, bool), String> {
     let login = wish
         .with_login
         .then(|| sources.home.join(crate::exec::profile::PRIVATE).join("auth.json"));
-    let plan =
-        import::plan(&from, &sources.home, person.as_deref(), login.as_deref()).map_err(|error| error.to_string())?;
+    let plan = import::plan(&from, &sources.home, person.as_deref(), login.as_deref())
+        .map_err(|error| crate::shown::exact(&error.to_string()))?;
     say(&plan.in_words());
     if plan.is_empty() {
         return Ok(("There is nothing to import.\n".to_owned(), true));

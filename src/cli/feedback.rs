@@ -107,7 +107,7 @@ fn asked(endpoint: &str) -> bool {
     read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
-/// The end of the log; lines that name another conversation are left out.
+/// The end of the log, with what hides in it shown; lines that name another conversation are left out.
 fn log_lines(folder: &Path, thread: Option<&str>) -> Vec<String> {
     let tail = || -> io::Result<String> {
         let mut file = std::fs::File::open(folder.join(log::FILE))?;
@@ -122,7 +122,7 @@ fn log_lines(folder: &Path, thread: Option<&str>) -> Vec<String> {
         Some(thread) => line.contains(thread) || !line.contains("thread="),
         None => true,
     };
-    text.lines().filter(is_wanted).map(str::to_owned).collect()
+    text.lines().filter(is_wanted).map(crate::shown::text).collect()
 }
 
 fn say(message: &str) {

@@ -1,6 +1,7 @@
 //! `countersign rehearse`: a scripted model for demonstrations, tests and bug reports.
 
 use crate::rehearsal::{Running, Script, Server};
+use crate::shown;
 use std::fs::File;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -27,7 +28,7 @@ pub fn run(args: Args) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             // Nothing is left to do if nobody reads the reason either.
-            let _ = writeln!(std::io::stderr(), "countersign rehearse: {reason}");
+            let _ = writeln!(std::io::stderr(), "countersign rehearse: {}", shown::text(&reason));
             ExitCode::FAILURE
         }
     }
@@ -47,13 +48,13 @@ fn rehearse(args: &Args) -> Result<(), String> {
         ));
     }
     let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("cannot read the script {}: {error}. Check the path.", path.display()))?;
-    let script = Script::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+        .map_err(|error| format!("cannot read the script {}: {error}. Check the path.", shown::path(path)))?;
+    let script = Script::parse(&text).map_err(|error| format!("{}: {error}", shown::path(path)))?;
     let open = |path: &PathBuf| {
         File::options().create(true).append(true).open(path).map_err(|error| {
             format!(
                 "cannot write to {}: {error}. Choose another --record file.",
-                path.display()
+                shown::path(path)
             )
         })
     };

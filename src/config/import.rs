@@ -5,7 +5,7 @@ use super::check::{Checker, Layer};
 use super::edit::{self, Edit, EditError, key_path};
 use super::keys::{self, At, Below, KEYS, Key};
 use super::layers::{File, read_text};
-use super::redact::redact;
+use super::redact::{is_secret, redact};
 use super::tree::{Data, Node};
 use crate::private;
 use serde_json::{Map, Value};
@@ -194,13 +194,16 @@ impl Plan {
         }
     }
 
-    /// What it would do, in lines. Secrets are not shown.
+    /// What it would do, in lines. Secrets are not shown; else nothing hides in them, whatever the other files say.
     pub fn in_words(&self) -> String {
+        use crate::shown::exact;
         let mut text = String::new();
         let mut part = |title: String, lines: Vec<String>| {
             if !lines.is_empty() {
-                text.push_str(&format!("{title}\n"));
-                lines.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+                text.push_str(&format!("{}\n", exact(&title)));
+                lines
+                    .iter()
+                    .for_each(|line| text.push_str(&format!("  {}\n", exact(line))));
             }
         };
         let keys = self
@@ -257,8 +260,15 @@ fn is_id(way: &[String]) -> bool {
         )
 }
 
-/// A value, unless it is a secret.
+/// A value, unless it is a secret. All are written as they are, so what a program does by them is shown before the yes; what is
+/// hidden goes only to whom the lines beside it name, and the terminal may keep what it shows.
 fn shown(way: &[String], value: &Value) -> String {
+    if let [.., table, name] = way
+        && matches!(table.as_str(), "env" | "set")
+        && (steers(name) || !is_secret(name))
+    {
+        return value.to_string();
+    }
     let whole = way.iter().rev().fold(value.clone(), |value, part| {
         Value::Object([(part.clone(), value)].into_iter().collect())
     });
@@ -266,6 +276,13 @@ fn shown(way: &[String], value: &Value) -> String {
     redact(&mut whole);
     let inner = way.iter().try_fold(&whole, |value, part| value.get(part));
     inner.map(Value::to_string).unwrap_or_default()
+}
+
+/// Whether a variable names what is started or read, though its name sounds like a secret's.
+fn steers(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let ends = ["command", "_cmd", "_program", "_helper", "_file", "_path", "_dir"];
+    name.starts_with("git_config_") || ends.iter().any(|end| name.ends_with(end))
 }
 
 /// Copies a file for the person alone, if there is none yet.
@@ -277,4 +294,52 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     let mut file = private::create_new(to)?;
     file.write_all(&bytes)?;
     file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_programs_do_is_shown_and_what_is_secret_is_not() {
+        for (way, value, expected) in [
+            (
+                &["mcp_servers", "x", "env", "GIT_SSH_COMMAND"][..],
+                "sh -c evil",
+                "\"sh -c evil\"",
+            ),
+            (
+                &["mcp_servers", "x", "env", "GIT_CONFIG_KEY_0"],
+                "core.pager",
+                "\"core.pager\"",
+            ),
+            (
+                &["mcp_servers", "x", "env", "RESTIC_PASSWORD_COMMAND"],
+                "evil",
+                "\"evil\"",
+            ),
+            (&["mcp_servers", "x", "env", "NODE_OPTIONS"], "-r evil", "\"-r evil\""),
+            (&["mcp_servers", "x", "env", "API_TOKEN"], "hush", "\"<hidden>\""),
+            (
+                &["shell_environment_policy", "set", "LD_PRELOAD"],
+                "/evil.so",
+                "\"/evil.so\"",
+            ),
+            (
+                &["shell_environment_policy", "set", "MY_SECRET"],
+                "hush",
+                "\"<hidden>\"",
+            ),
+            (&["mcp_servers", "x", "http_headers", "X-Any"], "hush", "\"<hidden>\""),
+            (
+                &["model_providers", "x", "experimental_bearer_token"],
+                "hush",
+                "\"<hidden>\"",
+            ),
+            (&["mcp_servers", "x", "command"], "/bin/sh", "\"/bin/sh\""),
+        ] {
+            let way: Vec<String> = way.iter().map(|&part| part.to_owned()).collect();
+            assert_eq!(shown(&way, &value.into()), expected, "{way:?}");
+        }
+    }
 }

@@ -112,15 +112,9 @@ impl Prompts {
         of_project: bool,
     ) -> Result<Prompt, (Option<u32>, String)> {
         let name = name.map_err(|why| (None, why))?;
-        let is_inside = |folder: &Path| {
-            let real = std::fs::canonicalize(folder);
-            real.is_ok_and(|folder| std::fs::canonicalize(path).is_ok_and(|path| path.starts_with(folder)))
-        };
-        if of_project && !path.parent().is_some_and(is_inside) {
-            return Err((
-                None,
-                "a project's prompt must not be a link out of its folder".to_owned(),
-            ));
+        if of_project && !stays_inside(path) {
+            let why = "a project's prompt must not be a link out of its folder, nor its folder one out of the project";
+            return Err((None, why.to_owned()));
         }
         let text = match layers::read_text_up_to(path, MOST_BYTES) {
             Ok(Some(text)) => text,
@@ -157,6 +151,18 @@ impl Prompts {
             line,
         });
     }
+}
+
+/// Whether no link leads a file of a project's prompts out of its folder, or that folder (`PROJECT/.countersign/prompts`) out of
+/// the project: what lies elsewhere may be closed to all that goes to a model.
+fn stays_inside(path: &Path) -> bool {
+    let Ok(real) = std::fs::canonicalize(path) else {
+        return false;
+    };
+    let holds = |place: &Path| std::fs::canonicalize(place).is_ok_and(|place| real.starts_with(place));
+    let folder = path.parent();
+    let project = folder.and_then(Path::parent).and_then(Path::parent);
+    [folder, project].into_iter().all(|place| place.is_some_and(holds))
 }
 
 /// The name that a file gives its prompt; nothing if it is no prompt at all, and words if its name cannot be called.

@@ -5,7 +5,8 @@ use crate::config::network::Network;
 use crate::model::web::{self, Answer, WebError};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use url::Url;
+use std::net::Ipv4Addr;
+use url::{Host, Url};
 
 /// The most of a server's own words that is shown, in characters.
 const LONGEST_MESSAGE: usize = 300;
@@ -26,6 +27,10 @@ pub enum AuthorityError {
          config.toml: [mcp_servers.NAME.oauth] with client_id = \"…\""
     )]
     NoRegistration,
+    #[error(
+        "it names {0}, which is an address of this machine or of its network, and is not there itself; nothing was asked there"
+    )]
+    Nearer(String),
 }
 
 impl AuthorityError {
@@ -98,6 +103,58 @@ fn well_known(url: &Url, name: &str) -> Vec<String> {
     all
 }
 
+/// How near an address is, as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Distance {
+    Far,
+    /// In the network of the house, or of the company.
+    House,
+    /// On this machine.
+    Here,
+}
+
+fn distance(url: &Url) -> Distance {
+    let of_v4 = |ip: Ipv4Addr| {
+        let [first, second, ..] = ip.octets();
+        // The last is what carriers and overlay networks use within themselves (RFC 6598).
+        match ip.is_loopback() || first == 0 {
+            true => Distance::Here,
+            false if ip.is_private() || ip.is_link_local() || first == 100 && second & 0xc0 == 64 => Distance::House,
+            false => Distance::Far,
+        }
+    };
+    match url.host() {
+        None => Distance::Here,
+        Some(Host::Ipv4(ip)) => of_v4(ip),
+        Some(Host::Ipv6(ip)) => match ip.to_ipv4_mapped() {
+            Some(ip) => of_v4(ip),
+            None if ip.is_loopback() || ip.is_unspecified() => Distance::Here,
+            None if ip.is_unique_local() || ip.is_unicast_link_local() => Distance::House,
+            None => Distance::Far,
+        },
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.').to_lowercase();
+            let ends = |all: &[&str]| all.iter().any(|end| name.ends_with(end));
+            match name == "localhost" || ends(&[".localhost"]) {
+                true => Distance::Here,
+                false if !name.contains('.') || ends(&[".local", ".lan", ".internal", ".home.arpa"]) => Distance::House,
+                false => Distance::Far,
+            }
+        }
+    }
+}
+
+/// Refuses an address that is nearer than the MCP server whose word it is: what waits there often trusts whoever reaches it.
+fn no_nearer(server: &Url, address: &str) -> Result<(), AuthorityError> {
+    match Url::parse(address) {
+        Ok(url) if distance(&url) > distance(server) => {
+            Err(AuthorityError::Nearer(url.host_str().unwrap_or_default().to_owned()))
+        }
+        // One that is none is refused by whoever asks there.
+        _ => Ok(()),
+    }
+}
+
 /// Finds the authorization server of an MCP server.
 ///
 /// # Errors
@@ -124,6 +181,7 @@ pub(super) async fn find(network: &Network, server: &str) -> Result<Authority, A
         .and_then(|described| described.authorization_servers.first().cloned())
         .unwrap_or_else(|| url.origin().ascii_serialization());
     let place = Url::parse(&issuer).map_err(|_| AuthorityError::Unreadable("its address is none"))?;
+    no_nearer(&url, &issuer)?;
     let mut places = well_known(&place, "oauth-authorization-server");
     places.extend(well_known(&place, "openid-configuration"));
     places.push(format!(
@@ -145,6 +203,13 @@ pub(super) async fn find(network: &Network, server: &str) -> Result<Authority, A
             return Err(AuthorityError::Unreadable(
                 "it does not say that it knows PKCE with S256, without which no login is safe",
             ));
+        }
+        let endpoints = [&found.authorization_endpoint, &found.token_endpoint].into_iter();
+        for endpoint in endpoints
+            .chain(&found.registration_endpoint)
+            .chain(&found.revocation_endpoint)
+        {
+            no_nearer(&url, endpoint)?;
         }
         (found.resource, found.scopes) = match described {
             Some(described) => (described.resource, described.scopes_supported),
@@ -250,4 +315,44 @@ fn read<T: serde::de::DeserializeOwned>(answer: &Answer) -> Result<T, AuthorityE
         });
     }
     serde_json::from_slice(&answer.body).map_err(|_| AuthorityError::Unreadable("a field is missing or is none"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_server_leads_to_what_is_nearer_than_itself() {
+        for (server, address, allowed) in [
+            ("https://192.0.2.2/mcp", "http://127.0.0.1:80/api/create", false),
+            ("https://192.0.2.2/mcp", "https://127.9.9.9/", false),
+            ("https://192.0.2.2/mcp", "https://0.0.0.0/", false),
+            ("https://192.0.2.2/mcp", "https://2130706433/", false),
+            ("https://192.0.2.2/mcp", "https://[::1]/", false),
+            ("https://192.0.2.2/mcp", "https://[::ffff:127.0.0.1]/", false),
+            ("https://192.0.2.2/mcp", "https://[::ffff:10.0.0.1]/", false),
+            ("https://192.0.2.2/mcp", "https://[fd00::1]/", false),
+            ("https://192.0.2.2/mcp", "https://[fe80::1]/", false),
+            ("https://mcp.example/", "http://localhost/", false),
+            ("https://mcp.example/", "https://LOCALHOST./", false),
+            ("https://mcp.example/", "https://a.localhost/", false),
+            ("https://mcp.example/", "https://169.254.169.254/", false),
+            ("https://mcp.example/", "https://192.168.1.1/", false),
+            ("https://mcp.example/", "https://100.64.0.1/", false),
+            ("https://mcp.example/", "https://router/", false),
+            ("https://mcp.example/", "https://nas.local/", false),
+            ("https://mcp.example/", "https://login.example/token", true),
+            ("https://mcp.example/", "https://[2001:db8::1]/", true),
+            ("https://mcp.example/", "no address", true),
+            ("https://10.0.0.2/", "https://10.0.0.3/", true),
+            ("https://10.0.0.2/", "https://login.example/", true),
+            ("https://10.0.0.2/", "http://127.0.0.1/", false),
+            ("http://127.0.0.1:1/", "http://localhost:2/", true),
+            ("http://127.0.0.1:1/", "https://10.0.0.3/", true),
+            ("http://localhost:1/", "https://login.example/", true),
+        ] {
+            let server = Url::parse(server).expect("an address");
+            assert_eq!(no_nearer(&server, address).is_ok(), allowed, "{server} {address}");
+        }
+    }
 }

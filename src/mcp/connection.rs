@@ -4,6 +4,7 @@ use super::caller::{Caller, Callers, Question, Registered};
 use super::failure::StartError;
 use super::launch::Launch;
 use super::listening::Listening;
+use super::masks::Masks;
 use super::over_http::HttpClient;
 use super::untrusted;
 use crate::config::network::Network;
@@ -15,9 +16,7 @@ use rmcp::model::{
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorData, FormElicitationCapability,
     Implementation, InitializeRequestParams, RequestId, ServerResult, UrlElicitationCapability,
 };
-use rmcp::service::{
-    ClientInitializeError, InboundStreamOrigin, NotificationContext, Peer, PeerRequestOptions, RequestContext,
-};
+use rmcp::service::{ClientInitializeError, InboundStreamOrigin, Peer, PeerRequestOptions, RequestContext};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
@@ -53,6 +52,8 @@ pub struct Connection {
     tools_changed: Arc<Notify>,
     /// Whether the server has resources.
     has_resources: bool,
+    /// What it was given and is not shown.
+    masks: Masks,
 }
 
 /// The way to a server on the network.
@@ -82,12 +83,16 @@ impl Connection {
     ///
     /// # Errors
     /// It cannot be reached, or does not speak the protocol.
-    pub async fn open(launch: &Launch, limit: Duration) -> Result<Self, StartError> {
+    pub(super) async fn open(launch: &Launch, masks: Masks, limit: Duration) -> Result<Self, StartError> {
+        let reached = Self::reach(launch, masks.clone(), limit).await;
+        reached.map_err(|error| masks.hide_in(error))
+    }
+
+    async fn reach(launch: &Launch, masks: Masks, limit: Duration) -> Result<Self, StartError> {
         let callers = Arc::new(Callers::default());
         let tools_changed = Arc::new(Notify::new());
         let client = Client {
             callers: callers.clone(),
-            tools_changed: tools_changed.clone(),
         };
         let end = CancellationToken::new();
         let _end = end.clone().drop_guard();
@@ -98,7 +103,11 @@ impl Connection {
                 let (companion, output, input) = started.map_err(|error| StartError::of(&error, limit))?;
                 match client
                     .serve_with_ct(
-                        Listening::new(AsyncRwTransport::new_client(output, input), callers.clone()),
+                        Listening::new(
+                            AsyncRwTransport::new_client(output, input),
+                            callers.clone(),
+                            tools_changed.clone(),
+                        ),
                         end.clone(),
                     )
                     .await
@@ -108,7 +117,9 @@ impl Connection {
                     Err(error @ ClientInitializeError::JsonRpcError(_)) => {
                         return Err(of_greeting(&error, None, limit));
                     }
-                    Err(error) => return Err(of_program(&companion, of_greeting(&error, None, limit)).await),
+                    Err(error) => {
+                        return Err(of_program(&companion, &masks, of_greeting(&error, None, limit)).await);
+                    }
                 }
             }
             Launch::Http {
@@ -124,9 +135,8 @@ impl Connection {
                     config = config.auth_header(token.clone());
                 }
                 let transport = StreamableHttpClientTransport::with_client(HttpClient(http), config);
-                let served = client
-                    .serve_with_ct(Listening::new(transport, callers.clone()), end.clone())
-                    .await;
+                let listening = Listening::new(transport, callers.clone(), tools_changed.clone());
+                let served = client.serve_with_ct(listening, end.clone()).await;
                 let way = Way {
                     url: url.clone(),
                     network: network.clone(),
@@ -158,6 +168,7 @@ impl Connection {
             callers,
             way,
             tools_changed,
+            masks,
         })
     }
 
@@ -188,7 +199,7 @@ impl Connection {
                         let _in_time = timeout(END_PATIENCE, companion.exited()).await;
                     }
                 }
-                ending(companion)
+                ending(companion, &self.masks)
             }
         }
     }
@@ -407,12 +418,12 @@ fn brief(words: &str) -> String {
 }
 
 /// A failure with what the program has to say of it.
-async fn of_program(companion: &Companion, error: StartError) -> StartError {
+async fn of_program(companion: &Companion, masks: &Masks, error: StartError) -> StartError {
     let _in_time = timeout(Duration::from_millis(500), companion.exited()).await;
     match companion.exit() {
         Some(CompanionExit::NotRun(why) | CompanionExit::NotConfined(why)) => StartError::Other(why),
-        Some(CompanionExit::Code(_)) => StartError::Other(ending(companion)),
-        None => match (error, told(companion)) {
+        Some(CompanionExit::Code(_)) => StartError::Other(ending(companion, masks)),
+        None => match (error, told(companion, masks)) {
             (StartError::Other(text), Some(words)) => StartError::Other(format!("{text}. It said: {words}")),
             (error, _) => error,
         },
@@ -420,21 +431,22 @@ async fn of_program(companion: &Companion, error: StartError) -> StartError {
 }
 
 /// How a program ended, in words.
-fn ending(companion: &Companion) -> String {
+fn ending(companion: &Companion, masks: &Masks) -> String {
     let how = match companion.exit() {
         Some(CompanionExit::NotRun(why) | CompanionExit::NotConfined(why)) => return why,
         Some(CompanionExit::Code(Some(code))) => format!("its program ended with exit code {code}"),
         Some(CompanionExit::Code(None)) => "its program was ended by force".to_owned(),
         None => "its program closed the connection".to_owned(),
     };
-    match told(companion) {
+    match told(companion, masks) {
         Some(words) => format!("{how}. It said: {words}"),
         None => how,
     }
 }
 
-fn told(companion: &Companion) -> Option<String> {
-    let words = companion.last_words();
+fn told(companion: &Companion, masks: &Masks) -> Option<String> {
+    // Before it is cut: half of a token would not be known again.
+    let words = masks.hide(&companion.last_words());
     let from = words.char_indices().rev().nth(TOLD - 1).map_or(0, |(at, _)| at);
     Some(untrusted::visible(&words[from..])).filter(|words| !words.is_empty())
 }
@@ -442,7 +454,6 @@ fn told(companion: &Companion) -> Option<String> {
 /// What a server can ask of us.
 struct Client {
     callers: Arc<Callers>,
-    tools_changed: Arc<Notify>,
 }
 
 impl Client {
@@ -558,9 +569,5 @@ impl ClientHandler for Client {
         };
         let answer = self.ask(&context, message, wish, params.get("_meta").cloned()).await;
         Ok(CustomResult::new(serde_json::to_value(answer).unwrap_or_default()))
-    }
-
-    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.tools_changed.notify_one();
     }
 }

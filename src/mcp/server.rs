@@ -5,6 +5,7 @@ use super::connection::{Connection, RequestError};
 use super::failure::{StartError, shown_name};
 use super::launch::Launch;
 use super::logins::{Logins, NoToken, Token};
+use super::masks::Masks;
 use super::seen;
 use super::tool::ToolInfo;
 use crate::config::mcp::{ServerSettings, Transport};
@@ -257,7 +258,8 @@ impl Server {
                 })?;
                 *token = held.as_ref().map(|held| held.text.clone());
             }
-            let connection = Connection::open(&launch, limit).await?;
+            let masks = Masks::of(&launch, &self.settings);
+            let connection = Connection::open(&launch, masks, limit).await?;
             // They may have become others while it started.
             if let Err(changed) = self.check_files().await {
                 connection.close().await;

@@ -110,6 +110,50 @@ pub fn position_of_byte(rope: &Rope, byte: usize, encoding: Encoding) -> Positio
     position_of_char(rope, rope.byte_to_char(byte.min(rope.len_bytes())), encoding)
 }
 
+/// The places of a text for whoever asks for many: each takes no longer than its own line does.
+pub struct Places<'a> {
+    text: &'a str,
+    encoding: Encoding,
+    /// Where its lines begin.
+    starts: Vec<usize>,
+}
+
+impl<'a> Places<'a> {
+    pub fn new(text: &'a str, encoding: Encoding) -> Self {
+        let bytes = text.as_bytes();
+        let ends_line = |at: usize| match bytes[at] {
+            b'\n' => true,
+            b'\r' => bytes.get(at + 1) != Some(&b'\n'),
+            _ => false,
+        };
+        let behind = (0..bytes.len()).filter(|at| ends_line(*at)).map(|at| at + 1);
+        Self {
+            text,
+            encoding,
+            starts: std::iter::once(0).chain(behind).collect(),
+        }
+    }
+
+    /// See [`position_of_byte`].
+    pub fn of_byte(&self, byte: usize) -> Position {
+        let byte = self.text.floor_char_boundary(byte);
+        let line = self.starts.partition_point(|start| *start <= byte).saturating_sub(1);
+        let start = self.starts[line];
+        let end = self.starts.get(line + 1).copied().unwrap_or(self.text.len());
+        let words = self.text[start..end].trim_end_matches(['\n', '\r']);
+        let before = &words[..words.len().min(byte - start)];
+        let column = match self.encoding {
+            Encoding::Utf8 => before.len(),
+            Encoding::Utf16 => before.chars().map(char::len_utf16).sum(),
+            Encoding::Utf32 => before.chars().count(),
+        };
+        Position {
+            line: saturate(line),
+            column: saturate(column),
+        }
+    }
+}
+
 /// The whole text as a range.
 pub fn whole(rope: &Rope, encoding: Encoding) -> Range {
     Range {
@@ -279,6 +323,7 @@ mod tests {
             let mut last = Position::default();
             for (byte, _) in text.char_indices().chain([(text.len(), ' ')]) {
                 let position = position_of_byte(&rope, byte, encoding);
+                prop_assert_eq!(Places::new(&text, encoding).of_byte(byte), position);
                 prop_assert!(position >= last);
                 last = position;
                 let inside_line_end = byte > 0 && text.is_char_boundary(byte) && text[..byte].ends_with('\r')

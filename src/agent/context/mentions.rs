@@ -39,8 +39,12 @@ pub enum Lines {
 const MOST_READINGS: usize = 8;
 /// Bytes of one name.
 const LONGEST: usize = 4096;
+/// Bytes of the lines behind a name in quotes.
+const LONGEST_LINES: usize = 40;
+/// Mentions of one text; what comes behind them is none.
+const MOST: usize = 2000;
 
-/// The possible mentions of a text, in order. What stands in fenced code is no mention.
+/// The possible mentions of a text, in order, as many as are looked for. What stands in fenced code is no mention.
 pub fn candidates(text: &str) -> Vec<Candidate> {
     let mut found = Vec::new();
     let mut fence: Option<&str> = None;
@@ -61,14 +65,25 @@ pub fn candidates(text: &str) -> Vec<Candidate> {
 
 fn in_line(line: &str, offset: usize, found: &mut Vec<Candidate>) {
     let mut quoted_until = 0;
+    // Where the word ends that was looked at last: all that begin in it end there.
+    let mut word_end = 0;
     for (at, _) in line.match_indices('@') {
+        if found.len() >= MOST {
+            return;
+        }
         if at < quoted_until || !may_begin(line[..at].chars().next_back()) {
             continue;
         }
         let rest = &line[at + 1..];
         let candidate = match rest.strip_prefix('"') {
             Some(inner) => quoted(inner),
-            None => bare(rest),
+            None => {
+                if word_end <= at {
+                    let length = rest.find(|c: char| c.is_whitespace() || c.is_control());
+                    word_end = length.map_or(line.len(), |length| at + 1 + length);
+                }
+                bare(&line[at + 1..word_end])
+            }
         };
         let Some((readings, is_plain)) = candidate else {
             continue;
@@ -110,7 +125,11 @@ fn quoted(inner: &str) -> Option<(Vec<Reading>, bool)> {
         return None;
     }
     let after = &inner[name.len() + 1..];
-    let suffix = &after[..after.find(char::is_whitespace).unwrap_or(after.len())];
+    let suffix = match after.starts_with('#') {
+        true => &after[..after.floor_char_boundary(LONGEST_LINES)],
+        false => "",
+    };
+    let suffix = suffix.split(char::is_whitespace).next().unwrap_or_default();
     let (length, lines) = (0..=suffix.len())
         .rev()
         .filter(|length| suffix.is_char_boundary(*length))
@@ -125,15 +144,12 @@ fn quoted(inner: &str) -> Option<(Vec<Reading>, bool)> {
     Some((vec![reading], true))
 }
 
-/// A name without quotes, from behind the `@`.
-fn bare(rest: &str) -> Option<(Vec<Reading>, bool)> {
-    let first = rest.chars().next()?;
+/// A name without quotes: the word behind the `@`.
+fn bare(token: &str) -> Option<(Vec<Reading>, bool)> {
+    let first = token.chars().next()?;
     if !(first.is_alphanumeric() || "./~_-[($".contains(first)) {
         return None;
     }
-    let token = &rest[..rest
-        .find(|c: char| c.is_whitespace() || c.is_control())
-        .unwrap_or(rest.len())];
     if token.len() > LONGEST {
         return None;
     }
@@ -153,7 +169,8 @@ fn bare(rest: &str) -> Option<(Vec<Reading>, bool)> {
             });
         }
     };
-    for end in ends.into_iter().rev() {
+    // Each end gives at least one reading.
+    for end in ends.into_iter().rev().take(MOST_READINGS) {
         let whole = &token[..end];
         for name in [whole, whole.trim_end_matches('.')] {
             if let Some((file, lines)) = split_lines(name) {
@@ -293,6 +310,29 @@ mod tests {
             ("@.", vec![vec!["."]]),
         ] {
             assert_eq!(names(text), expected, "{text}");
+        }
+    }
+
+    /// As many steps for each place as there are places would take minutes here.
+    #[test]
+    fn a_text_full_of_mentions_takes_no_longer_than_its_length() {
+        for (piece, expected) in [
+            ("@\"", MOST),
+            ("@\"a\"#L1,", MOST),
+            ("@\"a\"#,", MOST),
+            ("@a,", 0),
+            ("@a.rs#L1:", 0),
+            ("@a/b/c.rs ", MOST),
+            ("@", 0),
+        ] {
+            let text = piece.repeat((1 << 20) / piece.len());
+            let found = candidates(&text);
+            match expected {
+                // Only what ends the one word there is can be short enough for a name.
+                0 => assert!(found.len() <= LONGEST, "{piece}: {}", found.len()),
+                most => assert_eq!(found.len(), most, "{piece}"),
+            }
+            assert!(found.iter().all(|one| one.readings.len() <= MOST_READINGS), "{piece}");
         }
     }
 

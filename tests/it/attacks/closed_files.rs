@@ -4,6 +4,8 @@ use super::answers::{Said, kept_words, no_yes_leads_on};
 use super::repel;
 use crate::exec::place::{Place, User};
 use countersign::config::permissions::Subject;
+use countersign::config::prompts::Prompts;
+use countersign::config::{self, Sources};
 use countersign::exec::decide::{Kept, Verdict};
 use countersign::exec::profile;
 use countersign::exec::{Closed, Confinement};
@@ -145,4 +147,44 @@ paths = "here"
     for text in ["touch x; cat a", "tail -n 3 a open/x", "touch x"] {
         assert!(out(text), "{text}");
     }
+}
+
+/// Nor by a link that a project puts in the place of its prompts, whose text goes to a model when they are called. What lies
+/// elsewhere in the project may be linked to, and the person links their own to where they like.
+#[test]
+fn a_projects_prompts_are_not_read_from_elsewhere() {
+    // What is a link, where it leads, and whether the prompt is offered; `w` is the project.
+    const LINKS: &[(&str, &str, bool)] = &[
+        ("w/.countersign/prompts", "out", false),
+        ("w/.countersign/prompts", "out/prompts", false),
+        ("w/.countersign", "out", false),
+        ("w/.countersign/prompts/a.md", "out/a.md", false),
+        ("w/.countersign/prompts/a.md", "w/in/a.md", false),
+        ("w/.countersign/prompts", "w/in", true),
+        ("w/.countersign", "w/in", true),
+        ("home/prompts", "out", true),
+        ("home/prompts/a.md", "out/a.md", true),
+    ];
+    repel(LINKS, |(link, to, is_offered)| {
+        let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
+        for file in ["out/a.md", "out/prompts/a.md", "w/in/a.md", "w/in/prompts/a.md"] {
+            let file = dir.path().join(file);
+            fs::create_dir_all(file.parent().expect("a folder")).map_err(|error| error.to_string())?;
+            fs::write(file, "Do it.\n").map_err(|error| error.to_string())?;
+        }
+        let (link, home) = (dir.path().join(link), dir.path().join("home"));
+        fs::create_dir_all(link.parent().expect("a folder")).map_err(|error| error.to_string())?;
+        symlink(dir.path().join(to), link).map_err(|error| error.to_string())?;
+        let sources = Sources {
+            home: home.clone(),
+            ..Sources::default()
+        };
+        let mut config = config::load(&sources).map_err(|error| error.to_string())?.config;
+        config.prompt_folders = vec![dir.path().join("w/.countersign/prompts")];
+        let found = Prompts::read(&config, &home);
+        match found.get("a").is_some() == *is_offered {
+            true => Ok(()),
+            false => Err(format!("{found:?}")),
+        }
+    });
 }

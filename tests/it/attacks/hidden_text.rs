@@ -238,8 +238,9 @@ fn a_projects_files_hide_nothing_on_our_pages() {
     const CONFIG: &str = ".countersign/config.toml";
     const RULES: &str = ".countersign/rules/project.toml";
     const SHOW: &[&str] = &["config", "show", "--origin"];
+    const JSON: &[&str] = &["config", "show", "--json"];
     const LIST: &[&str] = &["rules", "list"];
-    let carriers: [Carrier; 10] = [
+    let carriers: [Carrier; 12] = [
         (
             CONFIG,
             |hidden| format!("{} = 1\n", in_toml(&format!("x{hidden}y"))),
@@ -269,6 +270,16 @@ fn a_projects_files_hide_nothing_on_our_pages() {
             CONFIG,
             |hidden| format!("[edits]\n{} = 1\n", in_toml(&format!("x{hidden}y"))),
             SHOW,
+        ),
+        (
+            CONFIG,
+            |hidden| format!("{} = 1\n", in_toml(&format!("x{hidden}y"))),
+            JSON,
+        ),
+        (
+            CONFIG,
+            |hidden| format!("model = {}\n", in_toml(&format!("x{hidden}y"))),
+            JSON,
         ),
         (
             RULES,
@@ -309,6 +320,45 @@ fn a_projects_files_hide_nothing_on_our_pages() {
             String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
         };
         let said = said(words);
+        let is_forged = said.lines().any(|line| line.trim_start().starts_with("ok  forged"));
+        if is_forged || said.contains(hidden) || !said.to_lowercase().contains(number) {
+            return Err(said);
+        }
+        Ok(())
+    });
+}
+
+/// What would be brought along from another home folder, in the words that come before the yes.
+#[test]
+fn another_home_hides_nothing_from_whom_it_is_brought_to() {
+    let carriers: [fn(&str) -> String; 5] = [
+        |text| format!("{text} = 1\n"),
+        |text| format!("model = {text}\n"),
+        |text| format!("model_verbosity = {text}\n"),
+        |text| format!("[mcp_servers.{text}]\ncommand = \"x\"\n"),
+        |text| format!("[mcp_servers.x]\ncommand = \"x\"\nargs = [{text}]\n"),
+    ];
+    let mut rows = Vec::new();
+    for (at, carrier) in carriers.iter().enumerate() {
+        for (hidden, number) in IN_FILES {
+            rows.push((at, carrier(&in_toml(&format!("x{hidden}y"))), hidden, number));
+        }
+    }
+    repel(rows, |(_, text, hidden, number)| {
+        let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
+        std::fs::create_dir(dir.path().join(".codex")).map_err(|error| error.to_string())?;
+        std::fs::write(dir.path().join(".codex/config.toml"), text).map_err(|error| error.to_string())?;
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_countersign"))
+            .args(["config", "import"])
+            .current_dir(dir.path())
+            .env_clear()
+            .env("HOME", dir.path())
+            .env("COUNTERSIGN_HOME", dir.path().join("home"))
+            .env("PATH", "/usr/bin:/bin")
+            .stdin(std::process::Stdio::null())
+            .output()
+            .expect("the program");
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         let is_forged = said.lines().any(|line| line.trim_start().starts_with("ok  forged"));
         if is_forged || said.contains(hidden) || !said.to_lowercase().contains(number) {
             return Err(said);

@@ -927,6 +927,55 @@ async fn tools_that_change_all_the_time_are_listed_now_and_then() {
     assert!((2..30).contains(&count), "{count} lists in three seconds");
 }
 
+/// A token that the person gave a server is not shown where the server prints it.
+#[tokio::test]
+async fn what_a_server_was_given_is_hidden_where_it_prints_it() {
+    const TOKEN: &str = "mcp-token-12345";
+    let env = "[mcp_servers.s.env]";
+    let server = json!({"exit": 4, "stderr": format!("no luck with {TOKEN}")});
+    let tables = distrusted("s", &server).replace(env, &format!("{env}\nTOKEN = \"{TOKEN}\""));
+    let scene = Scene::new(&tables, json!([])).await;
+    scene.thread(0).await;
+    let mut said = String::new();
+    while !said.contains("no luck") {
+        let (_, params) = scene.client.expect_any().await;
+        said.push_str(&params.to_string());
+    }
+    assert!(
+        said.contains("no luck with <hidden>") && !said.contains(TOKEN),
+        "{said}"
+    );
+    // The same once more, by another way.
+    scene.client.ignore("countersign/mcp/status");
+    scene.client.ignore("countersign/error");
+}
+
+/// A server that says more than anybody can hear, and reads nothing: its call ends in time, and others are answered meanwhile.
+#[tokio::test]
+async fn a_server_that_floods_holds_nobody_up() {
+    for message in [
+        json!({"jsonrpc": "2.0", "id": true, "method": "roots/list"}),
+        json!({"jsonrpc": "2.0", "id": 7, "method": "ping"}),
+        json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}),
+    ] {
+        let wish = json!({ "message": message });
+        let script = json!([[call("a", "mcp__s__flood", wish)], done()]);
+        let env = "[mcp_servers.s.env]";
+        let tables = distrusted("s", &json!({"tools": [tool("flood")]}));
+        let tables = tables.replace(env, &format!("tool_timeout_sec = 3\n{env}"));
+        let scene = Scene::new(&tables, script).await;
+        let thread = scene.thread(1).await;
+        scene.answers(["accept"]);
+        let story = tokio::time::timeout(Duration::from_secs(60), scene.turn(&thread)).await;
+        let story = story.unwrap_or_else(|_| panic!("{message}: nothing goes on"));
+        assert_eq!(status(&story, "a"), "failed", "{message}");
+        scene
+            .client
+            .call("countersign/mcp/list", json!({"threadId": thread}))
+            .await;
+    }
+}
+
 /// A server whose code lies in the workspace, where a command in its sandbox may change it: no start runs what nobody has looked
 /// at.
 #[tokio::test]

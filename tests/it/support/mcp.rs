@@ -264,6 +264,21 @@ impl Play {
                 return;
             }
             "hang" => return,
+            // Writes for as long as it can, and reads nothing any more. An id that is `true` is another one each time.
+            "flood" => {
+                let mut out = std::io::stdout().lock();
+                let mut message = arguments["message"].clone();
+                let is_request = message["id"] == true;
+                for number in 0_u64.. {
+                    if is_request {
+                        message["id"] = number.into();
+                    }
+                    if writeln!(out, "{message}").is_err() {
+                        std::process::exit(0);
+                    }
+                }
+                return;
+            }
             "progress" => {
                 let token = &params["_meta"]["progressToken"].clone();
                 for at in 1..=3 {
