@@ -144,7 +144,7 @@ fn options(approval: &Approval) -> Vec<Value> {
         Approval::Permission(_) => (None, None),
     };
     // The whole of it is in the question.
-    let with = |words: &str, more: Option<&str>| match more.map(shown::line) {
+    let with = |words: &str, more: Option<&str>| match more.map(update::line) {
         Some(more) if !more.is_empty() && more.chars().count() <= ON_OPTION => format!("{words}: {more}"),
         _ => words.to_owned(),
     };
@@ -205,7 +205,7 @@ fn asked(approval: &Approval) -> (Value, Shows) {
 fn question(approval: &Approval, text: &str) -> Value {
     let agent = approval
         .agent()
-        .map(|name| format!("The agent {} asks. ", shown::line(name)))
+        .map(|name| format!("The agent {} asks. ", update::line(name)))
         .unwrap_or_default();
     let (item, title, kind, input) = match approval {
         Approval::Command(command) => {
@@ -221,7 +221,7 @@ fn question(approval: &Approval, text: &str) -> Value {
         }
         Approval::Tool(tool) => (
             &tool.item_id,
-            shown::line(&tool.title),
+            update::line(&tool.title),
             "other",
             shown::value(&tool.arguments),
         ),
@@ -474,9 +474,18 @@ fn places(proposal: &Proposal) -> Vec<Value> {
     files.collect()
 }
 
+/// Who asks in the words of a model: those are never ours.
+pub(super) fn who_asks(agent: Option<&str>) -> String {
+    match agent {
+        Some(name) => format!("The agent {} asks", update::line(name)),
+        None => "The agent asks".to_owned(),
+    }
+}
+
 /// What the model asks: choices only, since there is no place to type.
 pub(super) async fn questions(peer: Peer, session: ThreadId, desk: Arc<Desk>, request: UserInputRequest) {
     let mut response = UserInputResponse::default();
+    let who = who_asks(request.agent.as_deref());
     for (at, question) in request
         .questions
         .iter()
@@ -484,7 +493,7 @@ pub(super) async fn questions(peer: Peer, session: ThreadId, desk: Arc<Desk>, re
         .filter(|(_, question)| !question.options.is_empty())
     {
         let call_id = format!("{}-{at}", request.item_id);
-        let Some((call, options)) = choice(&call_id, question) else {
+        let Some((call, options)) = choice(&call_id, &who, question) else {
             tracing::warn!(
                 "a question of the model's is longer than a client has room for; it is left without an answer"
             );
@@ -504,10 +513,10 @@ pub(super) async fn questions(peer: Peer, session: ThreadId, desk: Arc<Desk>, re
 }
 
 /// One question with its choices, each known by its place. Nothing where no client has room for it.
-fn choice(call_id: &str, question: &UserQuestion) -> Option<(Value, Vec<Value>)> {
+fn choice(call_id: &str, who: &str, question: &UserQuestion) -> Option<(Value, Vec<Value>)> {
     let each = question.options.iter().enumerate();
     let mut options: Vec<Value> = each
-        .map(|(number, choice)| option(&number.to_string(), &shown::line(&choice.label), "allow_once"))
+        .map(|(number, choice)| option(&number.to_string(), &update::line(&choice.label), "allow_once"))
         .collect();
     options.push(option("none", "No answer", "reject_once"));
     let explained: Vec<String> = question
@@ -517,7 +526,7 @@ fn choice(call_id: &str, question: &UserQuestion) -> Option<(Value, Vec<Value>)>
         .map(|choice| format!("- {}: {}", shown::line(&choice.label), shown::line(&choice.description)))
         .collect();
     let call = json!({
-        "toolCallId": call_id, "title": shown::line(&question.question), "kind": "other", "status": "pending",
+        "toolCallId": call_id, "title": format!("{who}: {}", update::line(&question.question)), "kind": "other", "status": "pending",
         "content": [content(&shown::inert(&explained.join("\n")))],
     });
     let length = call.to_string().len() + Value::from(options.clone()).to_string().len();
@@ -542,11 +551,23 @@ mod tests {
                 description: "why\u{202e}\nnot".to_owned(),
             }],
         };
-        let (call, options) = choice("c-0", &question("Which\u{200b}\none?", "Ye\u{e0041}s")).expect("it has room");
-        assert_eq!(call["title"], "Which<U+200B> one?");
+        let (call, options) = choice(
+            "c-0",
+            "The agent asks",
+            &question("Which\u{200b}\none?", "Ye\u{e0041}s"),
+        )
+        .expect("it has room");
+        assert_eq!(call["title"], "The agent asks: Which<U+200B> one?");
         assert_eq!(text_of(&call), "- Ye<U+E0041>s: why<U+202E> not");
         assert_eq!(options[0], option("0", "Ye<U+E0041>s", "allow_once"));
-        assert_eq!(choice("c-0", &question(&"long ".repeat(MOST), "Yes")), None);
+        assert_eq!(
+            choice("c-0", "The agent asks", &question(&"long ".repeat(MOST), "Yes")),
+            None
+        );
+        assert_eq!(
+            who_asks(Some("a\n![p](https://x.example/)")),
+            "The agent a ![p]\\(https://x.example/) asks"
+        );
     }
 
     #[test]

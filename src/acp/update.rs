@@ -17,6 +17,11 @@ pub(super) const BETWEEN: &str = "\n\n";
 /// Bytes of a tool's output that a client is shown.
 const MOST_OUTPUT: usize = 16 * 1024;
 
+/// Text of others for a place of one line: a title, a name, a step. Clients may show any of these as Markdown.
+pub(super) fn line(text: &str) -> String {
+    shown::inert(&shown::line(text))
+}
+
 /// Text of others, whole: what hides is shown, and nothing is loaded by being shown.
 pub(super) fn chunk(kind: &str, id: &ItemId, text: &str) -> Value {
     piece(kind, id, &shown::markdown(text))
@@ -42,7 +47,7 @@ pub(super) fn plan(steps: &[PlanStep]) -> Value {
                 PlanStepStatus::InProgress => "in_progress",
                 PlanStepStatus::Completed => "completed",
             };
-            json!({"content": shown::line(&step.step), "priority": "medium", "status": status})
+            json!({"content": line(&step.step), "priority": "medium", "status": status})
         })
         .collect();
     json!({"sessionUpdate": "plan", "entries": entries})
@@ -159,7 +164,10 @@ pub(super) fn call(item: &ThreadItem) -> Option<Value> {
         }
         _ => return None,
     };
-    if let Some(title) = call["title"].as_str().map(shown::line) {
+    // Nothing in code is more than text, and there a backslash would be one of the command's.
+    let is_code = matches!(item, ThreadItem::CommandExecution { .. });
+    let shown = |title: &str| if is_code { shown::line(title) } else { line(title) };
+    if let Some(title) = call["title"].as_str().map(shown) {
         call["title"] = json!(title);
     }
     call["toolCallId"] = json!(item.id());
@@ -192,7 +200,7 @@ pub(super) fn compaction(item: &ThreadItem) -> Option<Value> {
     if status == "failed"
         && let Some(message) = message
     {
-        update["error"] = json!(shown::prose(message));
+        update["error"] = json!(shown::markdown(message));
     }
     Some(update)
 }
@@ -328,6 +336,10 @@ fn shown_diff(file: &ProposalFile, old: Option<&str>, new: Option<&str>) -> Valu
 
 /// What a change of files is called.
 pub(super) fn title_of<'a>(files: impl Iterator<Item = (&'a Path, &'a FileChangeKind)>) -> String {
+    shown::inert(&deed_of(files))
+}
+
+fn deed_of<'a>(files: impl Iterator<Item = (&'a Path, &'a FileChangeKind)>) -> String {
     let files: Vec<_> = files.collect();
     let names: Vec<_> = files.iter().map(|(path, _)| name(path)).collect();
     if let ([(_, kind)], [name]) = (files.as_slice(), names.as_slice()) {

@@ -297,6 +297,10 @@ async fn forms_are_filled_in() {
         assert_eq!(acp.prompt(&session, "Go").await.1, "end_turn");
         let asked = &acp.asked[0]["params"];
         assert_eq!((&asked["mode"], &asked["sessionId"]), (&json!("form"), &json!(session)));
+        assert_eq!(
+            asked["message"],
+            "The agent asks:\n> Store: Where?\n> Name: How is it called?"
+        );
         let told = acp.model.requests()[1].output("c1").expect("an output");
         assert_eq!(
             told.contains("Database") && told.contains("shed"),
