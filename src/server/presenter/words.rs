@@ -10,7 +10,7 @@ use crate::protocol::document::{ChangedKind, FilesChanged};
 use crate::protocol::item::{CommandAction, CommandSource, Confined, FileChangeKind, ItemStatus, ThreadItem};
 use crate::protocol::proposal::{HunkStatus, Proposal, ProposalFile, ProposalStatus};
 use crate::protocol::terminal::Terminal;
-use crate::shown;
+use crate::shown::{self, alike};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -314,13 +314,20 @@ pub(super) fn proposal(proposal: &Proposal, cwd: &Path) -> String {
     }
 }
 
+/// What the person should know of the names that files get.
+pub(super) fn look_alikes<'a>(files: impl IntoIterator<Item = &'a ProposalFile>, cwd: &Path) -> Vec<String> {
+    let names = files.into_iter().filter_map(ProposalFile::new_name);
+    alike::of_paths(names.map(|name| inside(name, cwd)))
+}
+
 /// A path as the person knows it: from the folder that they work in, where it lies in it.
 pub(super) fn relative(path: &Path, cwd: &Path) -> String {
-    let inside = path
-        .strip_prefix(cwd)
-        .ok()
-        .filter(|inside| !inside.as_os_str().is_empty());
-    shown::path(inside.unwrap_or(path))
+    shown::path(inside(path, cwd))
+}
+
+fn inside<'a>(path: &'a Path, cwd: &Path) -> &'a Path {
+    let inside = path.strip_prefix(cwd).ok();
+    inside.filter(|inside| !inside.as_os_str().is_empty()).unwrap_or(path)
 }
 
 /// A file's name without its folder.

@@ -154,6 +154,42 @@ async fn look_alikes_are_said_beside_the_question() {
     });
 }
 
+/// So are the names that a patch gives to files: in the question, and on the page with the diff.
+#[tokio::test]
+async fn look_alikes_are_said_beside_a_patch() {
+    let mut results = Vec::new();
+    for (patch, note) in [
+        (
+            "*** Add File: sr\u{441}/\u{430}uth.py\n+x\n",
+            "“\u{430}uth.py” looks like “auth.py” and is not the same.",
+        ),
+        (
+            "*** Update File: a.txt\n*** Move to: sr\u{441}/b.txt\n@@\n-a\n+b\n",
+            "“sr\u{441}” looks like “src” and is not the same.",
+        ),
+    ] {
+        let patch = format!("*** Begin Patch\n{patch}*** End Patch\n");
+        let script = json!([
+            [{"call": {"tool": "apply_patch", "arguments": {"input": patch}, "id": "call_1"}}],
+            [{"say": "All done."}],
+        ]);
+        let files = [("a.txt", "a\n"), ("src/auth.py", "y\n")];
+        let work = Work::start(HELIX, &files, script).await;
+        work.client.ignore("workspace/codeLens/refresh");
+        work.open("src/auth.py");
+        work.fix("src/auth.py").await;
+        let question = work.question().await;
+        let message = question.params["message"].as_str().unwrap_or_default().to_owned();
+        results.push((note, message));
+        work.press(&question, "Reject");
+        work.done().await;
+    }
+    repel(results, |(note, message)| match message.contains(note) {
+        true => Ok(()),
+        false => Err(message.clone()),
+    });
+}
+
 /// Our plugins show a command as the server writes it: with the program that runs, whatever its name, and what looks like
 /// something else named beside it.
 #[tokio::test]
