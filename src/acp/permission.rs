@@ -10,6 +10,7 @@ use crate::chat::text::in_code;
 use crate::config::consent;
 use crate::ids::{HunkId, ProposalId, ThreadId};
 use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse};
+use crate::protocol::item::FileChangeKind;
 use crate::protocol::proposal::{Hunk, Proposal, ProposalDecideParams, ProposalDecision, ProposalFile};
 use crate::protocol::question::{UserAnswer, UserInputRequest, UserInputResponse, UserQuestion};
 use crate::protocol::settings::{EditApproval, SettingsOverride};
@@ -24,6 +25,11 @@ const MOST_LINES: usize = 200;
 /// Where a question that no client has room for can be decided.
 const ELSEWHERE: &str = "Deny it and ask for smaller steps, or work on it in a chat document of the language server, which shows \
                          questions whole.";
+/// The same of changes: of those that have parts to decide on, and of one that has none.
+const BY_PARTS: &str =
+    "This is more than clients have room for, so it cannot be accepted at once. Decide on its parts, or reject it.";
+const NO_PARTS: &str = "This is more than clients have room for, so it cannot be accepted here. Reject it and ask for smaller steps, or \
+                        work in an editor with the language server, which shows changes whole.";
 /// What is shown of a question that has no room.
 const BEGINNING: usize = 500;
 /// Characters of an option.
@@ -246,6 +252,27 @@ fn is_whole(question: &Value) -> bool {
     text_of(question).len() <= MOST && text_of(question).lines().count() <= MOST_LINES
 }
 
+/// Whether clients have room for all of a question about changes: its words, the names of its files, and the lines that come
+/// and go. Of a file that goes as a whole the words say all.
+fn has_room<'a>(shown: &[Value], changes: impl Iterator<Item = (&'a ProposalFile, &'a Hunk)>) -> bool {
+    let (mut bytes, mut lines) = (0, 0);
+    let mut count = |text: &str| {
+        bytes += text.len();
+        lines += text.lines().count();
+    };
+    for one in shown {
+        let words = one["content"]["text"].as_str().or_else(|| one["path"].as_str());
+        count(words.unwrap_or_default());
+    }
+    for (_, hunk) in
+        changes.filter(|(file, hunk)| file.kind != FileChangeKind::Delete && hunk.old_text != hunk.new_text)
+    {
+        count(&hunk.old_text);
+        count(&hunk.new_text);
+    }
+    bytes <= MOST && lines <= MOST_LINES
+}
+
 /// The beginning of a question that no client has room for, how much more there is, and where it can be decided.
 fn cut(mut question: Value, advice: &str) -> Value {
     let words = text_of(&question);
@@ -276,10 +303,16 @@ pub(super) async fn proposal(
     let id = proposal.id.clone();
     // What cannot be looked at fits nowhere.
     let (shown, fitting) = read(&desk, &id).await.unwrap_or((proposal, BTreeSet::new()));
-    let call = patch_call(&shown, update::asked(&shown, &fitting), title(&shown));
+    let mut content = update::asked(&shown, &fitting);
+    let changes = shown.files.iter().flat_map(|file| hunks_of(file, &fitting));
+    let has_room = has_room(&content, changes);
+    if !has_room && !fitting.is_empty() {
+        content.insert(0, update::text(if fitting.len() > 1 { BY_PARTS } else { NO_PARTS }));
+    }
+    let call = patch_call(&shown, content, title(&shown));
     show(&peer, &session, &call).await;
     let mut options = Vec::new();
-    if !fitting.is_empty() {
+    if !fitting.is_empty() && has_room {
         options.push(option("accept", "Accept", "allow_once"));
         options.push(option(
             "acceptForSession",
@@ -299,7 +332,7 @@ pub(super) async fn proposal(
     options.push(option("reject", "Reject", "reject_once"));
     match ask(&peer, &session, call, options).await.as_deref() {
         Some("each") => each(&peer, &session, &desk, &shown, alone).await,
-        Some("acceptForSession") => {
+        Some("acceptForSession") if has_room => {
             if let Some(thread) = &thread {
                 let change = SettingsOverride {
                     edit_approval: Some(EditApproval::Workspace),
@@ -311,11 +344,20 @@ pub(super) async fn proposal(
             }
             accept(&desk, &id, fitting).await;
         }
-        Some("accept") => accept(&desk, &id, fitting).await,
+        Some("accept") if has_room => accept(&desk, &id, fitting).await,
         _ => reject(&desk, &id, None).await,
     }
     // What was not decided would wait for ever.
     settle(&desk, &id).await;
+}
+
+/// A file's hunks of these.
+fn hunks_of<'a>(
+    file: &'a ProposalFile,
+    these: &'a BTreeSet<HunkId>,
+) -> impl Iterator<Item = (&'a ProposalFile, &'a Hunk)> {
+    let hunks = file.hunks.iter().filter(move |hunk| these.contains(&hunk.id));
+    hunks.map(move |hunk| (file, hunk))
 }
 
 fn title(proposal: &Proposal) -> String {
@@ -375,16 +417,22 @@ async fn each(peer: &Peer, session: &ThreadId, desk: &Arc<Desk>, proposal: &Prop
         if !alone {
             let name = update::title_of(std::iter::once((file.path.as_path(), &file.kind)));
             let title = format!("{name} (file {} of {count})", at + 1);
-            let call = patch_call(&now, update::asked_file(file, &fitting), title);
+            let mut content = update::asked_file(file, &fitting);
+            let has_room = has_room(&content, hunks_of(file, &fitting));
+            let mut options = Vec::new();
+            match has_room {
+                true => options.push(option("accept", "Accept this file", "allow_once")),
+                false => content.insert(0, update::text(if hunks.len() > 1 { BY_PARTS } else { NO_PARTS })),
+            }
+            let call = patch_call(&now, content, title);
             show(peer, session, &call).await;
-            let mut options = vec![option("accept", "Accept this file", "allow_once")];
             if hunks.len() > 1 {
                 options.push(option("each", "Decide hunk by hunk", "allow_once"));
             }
             options.push(option("reject", "Reject this file", "reject_once"));
             match ask(peer, session, call, options).await.as_deref() {
                 Some("each") => by_hunk = true,
-                Some("accept") => accept(desk, &now.id, hunks).await,
+                Some("accept") if has_room => accept(desk, &now.id, hunks).await,
                 Some("reject") => reject(desk, &now.id, Some(hunks)).await,
                 _ => return reject(desk, &now.id, None).await,
             }
@@ -415,16 +463,20 @@ async fn hunk_by_hunk(
         let hunk_id = hunk.id.clone();
         let name = update::title_of(std::iter::once((file.path.as_path(), &file.kind)));
         let title = format!("{name} (hunk {number} of {})", file.hunks.len());
-        let call = patch_call(&now, update::hunk(file, hunk), title);
+        let mut content = update::hunk(file, hunk);
+        let has_room = has_room(&content, std::iter::once((file, hunk)));
+        let mut options = Vec::new();
+        match has_room {
+            true => options.push(option("accept", "Accept this hunk", "allow_once")),
+            false => content.insert(0, update::text(NO_PARTS)),
+        }
+        options.push(option("reject", "Reject this hunk", "reject_once"));
+        let call = patch_call(&now, content, title);
         seen.insert(hunk_id.clone());
         show(peer, session, &call).await;
-        let options = vec![
-            option("accept", "Accept this hunk", "allow_once"),
-            option("reject", "Reject this hunk", "reject_once"),
-        ];
         let it = BTreeSet::from([hunk_id]);
         match ask(peer, session, call, options).await.as_deref() {
-            Some("accept") => accept(desk, id, it).await,
+            Some("accept") if has_room => accept(desk, id, it).await,
             Some("reject") => reject(desk, id, Some(it)).await,
             _ => return false,
         }
