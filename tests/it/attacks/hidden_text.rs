@@ -202,7 +202,8 @@ async fn what_others_say_is_no_record_of_ours() {
         ],
         [{"say": "All done."}],
     ]);
-    let files = [("a.txt", "a\n"), ("out.txt", &format!("Out.\n{FORGED}"))];
+    let output = format!("Out.\n{FORGED}");
+    let files = [("a.txt", "a\n"), ("out.txt", output.as_str())];
     let work = Work::start(HELIX, &files, script).await;
     work.open("a.txt");
     work.fix("a.txt").await;
