@@ -153,8 +153,9 @@ pub(super) async fn questions(peer: Peer, session: ThreadId, desk: Arc<Desk>, re
             let each = more
                 .iter()
                 .map(|question| format!("{}: {}", line(&question.header), line(&question.question)));
-            // Marked line by line: none of it passes for one of ours.
-            format!("{who}:\n{}", quoted(&each.collect::<Vec<_>>().join("\n")))
+            // Marked line by line: none of it passes for one of ours. Two that load nothing may do so together.
+            let each = quoted(&each.collect::<Vec<_>>().join("\n"));
+            shown::inert(&format!("{who}:\n{each}"))
         }
     };
     let params = json!({
