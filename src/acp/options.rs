@@ -3,6 +3,7 @@
 
 use super::error::Failure;
 use super::sessions::apart;
+use super::update::line;
 use crate::account::Terms;
 use crate::agent::Agent;
 use crate::agent::thread::ThreadHandle;
@@ -32,7 +33,7 @@ pub(super) async fn state(agent: &Agent, thread: &ThreadHandle) -> Value {
     let modes = MODES.map(|(mode, name, description)| json!({"id": mode, "name": name, "description": description}));
     let available: Vec<Value> = models
         .iter()
-        .map(|model| json!({"modelId": model.id, "name": model.display_name}))
+        .map(|model| json!({"modelId": model.id, "name": line(&model.display_name)}))
         .collect();
     json!({
         "modes": {"currentModeId": settings.mode, "availableModes": modes},
@@ -49,7 +50,7 @@ fn options(settings: &ThreadSettings, models: &[Model]) -> Vec<Value> {
     if !models.is_empty() {
         let choices: Vec<Value> = models
             .iter()
-            .map(|model| json!({"value": model.id, "name": model.display_name}))
+            .map(|model| json!({"value": model.id, "name": line(&model.display_name)}))
             .collect();
         options.push(json!({
             "id": "model", "name": "Model", "category": "model", "type": "select",
@@ -65,7 +66,9 @@ fn options(settings: &ThreadSettings, models: &[Model]) -> Vec<Value> {
     }
     if !efforts.is_empty() {
         let default = json!({"value": DEFAULT_EFFORT, "name": "Default"});
-        let each = efforts.iter().map(|effort| json!({"value": effort, "name": effort}));
+        let each = efforts
+            .iter()
+            .map(|effort| json!({"value": effort, "name": line(effort)}));
         let choices: Vec<Value> = std::iter::once(default).chain(each).collect();
         options.push(json!({
             "id": "effort", "name": "Thinking", "category": "thought_level", "type": "select",

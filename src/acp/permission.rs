@@ -10,6 +10,7 @@ use crate::chat::text::in_code;
 use crate::config::consent;
 use crate::ids::{HunkId, ProposalId, ThreadId};
 use crate::protocol::approval::{Approval, ApprovalDecision, ApprovalResponse};
+use crate::protocol::item::FileChangeKind;
 use crate::protocol::proposal::{Hunk, Proposal, ProposalDecideParams, ProposalDecision, ProposalFile};
 use crate::protocol::question::{UserAnswer, UserInputRequest, UserInputResponse, UserQuestion};
 use crate::protocol::settings::{EditApproval, SettingsOverride};
@@ -24,6 +25,11 @@ const MOST_LINES: usize = 200;
 /// Where a question that no client has room for can be decided.
 const ELSEWHERE: &str = "Deny it and ask for smaller steps, or work on it in a chat document of the language server, which shows \
                          questions whole.";
+/// The same of changes: of those that have parts to decide on, and of one that has none.
+const BY_PARTS: &str =
+    "This is more than clients have room for, so it cannot be accepted at once. Decide on its parts, or reject it.";
+const NO_PARTS: &str = "This is more than clients have room for, so it cannot be accepted here. Reject it and ask for smaller steps, or \
+                        work in an editor with the language server, which shows changes whole.";
 /// What is shown of a question that has no room.
 const BEGINNING: usize = 500;
 /// Characters of an option.
@@ -144,7 +150,7 @@ fn options(approval: &Approval) -> Vec<Value> {
         Approval::Permission(_) => (None, None),
     };
     // The whole of it is in the question.
-    let with = |words: &str, more: Option<&str>| match more.map(shown::line) {
+    let with = |words: &str, more: Option<&str>| match more.map(update::line) {
         Some(more) if !more.is_empty() && more.chars().count() <= ON_OPTION => format!("{words}: {more}"),
         _ => words.to_owned(),
     };
@@ -205,7 +211,7 @@ fn asked(approval: &Approval) -> (Value, Shows) {
 fn question(approval: &Approval, text: &str) -> Value {
     let agent = approval
         .agent()
-        .map(|name| format!("The agent {} asks. ", shown::line(name)))
+        .map(|name| format!("The agent {} asks. ", update::line(name)))
         .unwrap_or_default();
     let (item, title, kind, input) = match approval {
         Approval::Command(command) => {
@@ -221,7 +227,7 @@ fn question(approval: &Approval, text: &str) -> Value {
         }
         Approval::Tool(tool) => (
             &tool.item_id,
-            shown::line(&tool.title),
+            update::line(&tool.title),
             "other",
             shown::value(&tool.arguments),
         ),
@@ -244,6 +250,27 @@ fn text_of(question: &Value) -> &str {
 /// Whether clients have room for all of a question.
 fn is_whole(question: &Value) -> bool {
     text_of(question).len() <= MOST && text_of(question).lines().count() <= MOST_LINES
+}
+
+/// Whether clients have room for all of a question about changes: its words, the names of its files, and the lines that come
+/// and go. Of a file that goes as a whole the words say all.
+fn has_room<'a>(shown: &[Value], changes: impl Iterator<Item = (&'a ProposalFile, &'a Hunk)>) -> bool {
+    let (mut bytes, mut lines) = (0, 0);
+    let mut count = |text: &str| {
+        bytes += text.len();
+        lines += text.lines().count();
+    };
+    for one in shown {
+        let words = one["content"]["text"].as_str().or_else(|| one["path"].as_str());
+        count(words.unwrap_or_default());
+    }
+    for (_, hunk) in
+        changes.filter(|(file, hunk)| file.kind != FileChangeKind::Delete && hunk.old_text != hunk.new_text)
+    {
+        count(&hunk.old_text);
+        count(&hunk.new_text);
+    }
+    bytes <= MOST && lines <= MOST_LINES
 }
 
 /// The beginning of a question that no client has room for, how much more there is, and where it can be decided.
@@ -276,10 +303,16 @@ pub(super) async fn proposal(
     let id = proposal.id.clone();
     // What cannot be looked at fits nowhere.
     let (shown, fitting) = read(&desk, &id).await.unwrap_or((proposal, BTreeSet::new()));
-    let call = patch_call(&shown, update::asked(&shown, &fitting), title(&shown));
+    let mut content = update::asked(&shown, &fitting);
+    let changes = shown.files.iter().flat_map(|file| hunks_of(file, &fitting));
+    let has_room = has_room(&content, changes);
+    if !has_room && !fitting.is_empty() {
+        content.insert(0, update::text(if fitting.len() > 1 { BY_PARTS } else { NO_PARTS }));
+    }
+    let call = patch_call(&shown, content, title(&shown));
     show(&peer, &session, &call).await;
     let mut options = Vec::new();
-    if !fitting.is_empty() {
+    if !fitting.is_empty() && has_room {
         options.push(option("accept", "Accept", "allow_once"));
         options.push(option(
             "acceptForSession",
@@ -299,7 +332,7 @@ pub(super) async fn proposal(
     options.push(option("reject", "Reject", "reject_once"));
     match ask(&peer, &session, call, options).await.as_deref() {
         Some("each") => each(&peer, &session, &desk, &shown, alone).await,
-        Some("acceptForSession") => {
+        Some("acceptForSession") if has_room => {
             if let Some(thread) = &thread {
                 let change = SettingsOverride {
                     edit_approval: Some(EditApproval::Workspace),
@@ -311,11 +344,20 @@ pub(super) async fn proposal(
             }
             accept(&desk, &id, fitting).await;
         }
-        Some("accept") => accept(&desk, &id, fitting).await,
+        Some("accept") if has_room => accept(&desk, &id, fitting).await,
         _ => reject(&desk, &id, None).await,
     }
     // What was not decided would wait for ever.
     settle(&desk, &id).await;
+}
+
+/// A file's hunks of these.
+fn hunks_of<'a>(
+    file: &'a ProposalFile,
+    these: &'a BTreeSet<HunkId>,
+) -> impl Iterator<Item = (&'a ProposalFile, &'a Hunk)> {
+    let hunks = file.hunks.iter().filter(move |hunk| these.contains(&hunk.id));
+    hunks.map(move |hunk| (file, hunk))
 }
 
 fn title(proposal: &Proposal) -> String {
@@ -375,16 +417,22 @@ async fn each(peer: &Peer, session: &ThreadId, desk: &Arc<Desk>, proposal: &Prop
         if !alone {
             let name = update::title_of(std::iter::once((file.path.as_path(), &file.kind)));
             let title = format!("{name} (file {} of {count})", at + 1);
-            let call = patch_call(&now, update::asked_file(file, &fitting), title);
+            let mut content = update::asked_file(file, &fitting);
+            let has_room = has_room(&content, hunks_of(file, &fitting));
+            let mut options = Vec::new();
+            match has_room {
+                true => options.push(option("accept", "Accept this file", "allow_once")),
+                false => content.insert(0, update::text(if hunks.len() > 1 { BY_PARTS } else { NO_PARTS })),
+            }
+            let call = patch_call(&now, content, title);
             show(peer, session, &call).await;
-            let mut options = vec![option("accept", "Accept this file", "allow_once")];
             if hunks.len() > 1 {
                 options.push(option("each", "Decide hunk by hunk", "allow_once"));
             }
             options.push(option("reject", "Reject this file", "reject_once"));
             match ask(peer, session, call, options).await.as_deref() {
                 Some("each") => by_hunk = true,
-                Some("accept") => accept(desk, &now.id, hunks).await,
+                Some("accept") if has_room => accept(desk, &now.id, hunks).await,
                 Some("reject") => reject(desk, &now.id, Some(hunks)).await,
                 _ => return reject(desk, &now.id, None).await,
             }
@@ -415,16 +463,20 @@ async fn hunk_by_hunk(
         let hunk_id = hunk.id.clone();
         let name = update::title_of(std::iter::once((file.path.as_path(), &file.kind)));
         let title = format!("{name} (hunk {number} of {})", file.hunks.len());
-        let call = patch_call(&now, update::hunk(file, hunk), title);
+        let mut content = update::hunk(file, hunk);
+        let has_room = has_room(&content, std::iter::once((file, hunk)));
+        let mut options = Vec::new();
+        match has_room {
+            true => options.push(option("accept", "Accept this hunk", "allow_once")),
+            false => content.insert(0, update::text(NO_PARTS)),
+        }
+        options.push(option("reject", "Reject this hunk", "reject_once"));
+        let call = patch_call(&now, content, title);
         seen.insert(hunk_id.clone());
         show(peer, session, &call).await;
-        let options = vec![
-            option("accept", "Accept this hunk", "allow_once"),
-            option("reject", "Reject this hunk", "reject_once"),
-        ];
         let it = BTreeSet::from([hunk_id]);
         match ask(peer, session, call, options).await.as_deref() {
-            Some("accept") => accept(desk, id, it).await,
+            Some("accept") if has_room => accept(desk, id, it).await,
             Some("reject") => reject(desk, id, Some(it)).await,
             _ => return false,
         }
@@ -474,9 +526,18 @@ fn places(proposal: &Proposal) -> Vec<Value> {
     files.collect()
 }
 
+/// Who asks in the words of a model: those are never ours.
+pub(super) fn who_asks(agent: Option<&str>) -> String {
+    match agent {
+        Some(name) => format!("The agent {} asks", update::line(name)),
+        None => "The agent asks".to_owned(),
+    }
+}
+
 /// What the model asks: choices only, since there is no place to type.
 pub(super) async fn questions(peer: Peer, session: ThreadId, desk: Arc<Desk>, request: UserInputRequest) {
     let mut response = UserInputResponse::default();
+    let who = who_asks(request.agent.as_deref());
     for (at, question) in request
         .questions
         .iter()
@@ -484,7 +545,7 @@ pub(super) async fn questions(peer: Peer, session: ThreadId, desk: Arc<Desk>, re
         .filter(|(_, question)| !question.options.is_empty())
     {
         let call_id = format!("{}-{at}", request.item_id);
-        let Some((call, options)) = choice(&call_id, question) else {
+        let Some((call, options)) = choice(&call_id, &who, question) else {
             tracing::warn!(
                 "a question of the model's is longer than a client has room for; it is left without an answer"
             );
@@ -504,10 +565,10 @@ pub(super) async fn questions(peer: Peer, session: ThreadId, desk: Arc<Desk>, re
 }
 
 /// One question with its choices, each known by its place. Nothing where no client has room for it.
-fn choice(call_id: &str, question: &UserQuestion) -> Option<(Value, Vec<Value>)> {
+fn choice(call_id: &str, who: &str, question: &UserQuestion) -> Option<(Value, Vec<Value>)> {
     let each = question.options.iter().enumerate();
     let mut options: Vec<Value> = each
-        .map(|(number, choice)| option(&number.to_string(), &shown::line(&choice.label), "allow_once"))
+        .map(|(number, choice)| option(&number.to_string(), &update::line(&choice.label), "allow_once"))
         .collect();
     options.push(option("none", "No answer", "reject_once"));
     let explained: Vec<String> = question
@@ -517,7 +578,7 @@ fn choice(call_id: &str, question: &UserQuestion) -> Option<(Value, Vec<Value>)>
         .map(|choice| format!("- {}: {}", shown::line(&choice.label), shown::line(&choice.description)))
         .collect();
     let call = json!({
-        "toolCallId": call_id, "title": shown::line(&question.question), "kind": "other", "status": "pending",
+        "toolCallId": call_id, "title": format!("{who}: {}", update::line(&question.question)), "kind": "other", "status": "pending",
         "content": [content(&shown::inert(&explained.join("\n")))],
     });
     let length = call.to_string().len() + Value::from(options.clone()).to_string().len();
@@ -542,11 +603,23 @@ mod tests {
                 description: "why\u{202e}\nnot".to_owned(),
             }],
         };
-        let (call, options) = choice("c-0", &question("Which\u{200b}\none?", "Ye\u{e0041}s")).expect("it has room");
-        assert_eq!(call["title"], "Which<U+200B> one?");
+        let (call, options) = choice(
+            "c-0",
+            "The agent asks",
+            &question("Which\u{200b}\none?", "Ye\u{e0041}s"),
+        )
+        .expect("it has room");
+        assert_eq!(call["title"], "The agent asks: Which<U+200B> one?");
         assert_eq!(text_of(&call), "- Ye<U+E0041>s: why<U+202E> not");
         assert_eq!(options[0], option("0", "Ye<U+E0041>s", "allow_once"));
-        assert_eq!(choice("c-0", &question(&"long ".repeat(MOST), "Yes")), None);
+        assert_eq!(
+            choice("c-0", "The agent asks", &question(&"long ".repeat(MOST), "Yes")),
+            None
+        );
+        assert_eq!(
+            who_asks(Some("a\n![p](https://x.example/)")),
+            "The agent a ![p]\\(https://x.example/) asks"
+        );
     }
 
     #[test]

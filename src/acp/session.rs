@@ -141,7 +141,7 @@ fn answer(turn: &Turn) -> Result<Value, Failure> {
                     TurnErrorKind::MissingKey | TurnErrorKind::Unauthorized => AUTH_REQUIRED,
                     _ => INTERNAL,
                 },
-                message: shown::prose(&error.message),
+                message: shown::markdown(&error.message),
                 data: Some(json!({ "kind": kind })),
             }),
         },
@@ -395,7 +395,7 @@ impl Follower {
 
     async fn title(&mut self, title: Option<&str>) {
         self.is_titled = true;
-        let title = title.map(shown::line);
+        let title = title.map(update::line);
         self.update(json!({"sessionUpdate": "session_info_update", "title": title}))
             .await;
     }
@@ -436,7 +436,7 @@ impl Follower {
     /// Something the person should know that is no part of the answer.
     async fn notice(&mut self, severity: &str, words: &str) {
         if self.client.notices {
-            let update = json!({"sessionUpdate": "notice", "severity": severity, "title": shown::prose(words)});
+            let update = json!({"sessionUpdate": "notice", "severity": severity, "title": shown::markdown(words)});
             return self.update(update).await;
         }
         self.say(THOUGHT, ItemId::fresh(), &shown::markdown(&format!("{words}\n\n")))

@@ -4,7 +4,7 @@ use super::error::{Failure, INTERNAL};
 use super::flight::Taken;
 use super::serve::{Server, cancelled, named};
 use super::session::Session;
-use super::{auth, input, options, replay, servers};
+use super::{auth, input, options, replay, servers, update};
 use crate::agent::Opened;
 use crate::agent::thread::{Start, ThreadHandle};
 use crate::config::prompts::Prompts;
@@ -12,7 +12,6 @@ use crate::ids::ThreadId;
 use crate::protocol::item::UserInput;
 use crate::protocol::settings::SettingsOverride;
 use crate::protocol::thread::{ThreadListParams, ThreadResumeParams, ThreadStartParams};
-use crate::shown;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -176,7 +175,7 @@ impl Server {
             .data
             .iter()
             .map(|thread| {
-                let title = shown::line(thread.name.as_deref().unwrap_or(&thread.preview));
+                let title = update::line(thread.name.as_deref().unwrap_or(&thread.preview));
                 let updated = jiff::Timestamp::from_millisecond(thread.updated_at_ms).map(|time| time.to_string());
                 json!({"sessionId": thread.id, "cwd": thread.cwd, "title": title, "updatedAt": updated.ok()})
             })
@@ -260,10 +259,10 @@ impl Server {
                 command.insert("name".to_owned(), json!(prompt.name));
                 command.insert(
                     "description".to_owned(),
-                    json!(shown::line(&prompt.front.description.unwrap_or_default())),
+                    json!(update::line(&prompt.front.description.unwrap_or_default())),
                 );
                 if !hint.is_empty() {
-                    command.insert("input".to_owned(), json!({ "hint": shown::line(&hint) }));
+                    command.insert("input".to_owned(), json!({ "hint": update::line(&hint) }));
                 }
                 Value::Object(command)
             })

@@ -17,6 +17,11 @@ pub(super) const BETWEEN: &str = "\n\n";
 /// Bytes of a tool's output that a client is shown.
 const MOST_OUTPUT: usize = 16 * 1024;
 
+/// Text of others for a place of one line: a title, a name, a step. Clients may show any of these as Markdown.
+pub(super) fn line(text: &str) -> String {
+    shown::inert(&shown::line(text))
+}
+
 /// Text of others, whole: what hides is shown, and nothing is loaded by being shown.
 pub(super) fn chunk(kind: &str, id: &ItemId, text: &str) -> Value {
     piece(kind, id, &shown::markdown(text))
@@ -42,7 +47,7 @@ pub(super) fn plan(steps: &[PlanStep]) -> Value {
                 PlanStepStatus::InProgress => "in_progress",
                 PlanStepStatus::Completed => "completed",
             };
-            json!({"content": shown::line(&step.step), "priority": "medium", "status": status})
+            json!({"content": line(&step.step), "priority": "medium", "status": status})
         })
         .collect();
     json!({"sessionUpdate": "plan", "entries": entries})
@@ -159,7 +164,10 @@ pub(super) fn call(item: &ThreadItem) -> Option<Value> {
         }
         _ => return None,
     };
-    if let Some(title) = call["title"].as_str().map(shown::line) {
+    // Nothing in code is more than text, and there a backslash would be one of the command's.
+    let is_code = matches!(item, ThreadItem::CommandExecution { .. });
+    let shown = |title: &str| if is_code { shown::line(title) } else { line(title) };
+    if let Some(title) = call["title"].as_str().map(shown) {
         call["title"] = json!(title);
     }
     call["toolCallId"] = json!(item.id());
@@ -192,7 +200,7 @@ pub(super) fn compaction(item: &ThreadItem) -> Option<Value> {
     if status == "failed"
         && let Some(message) = message
     {
-        update["error"] = json!(shown::prose(message));
+        update["error"] = json!(shown::markdown(message));
     }
     Some(update)
 }
@@ -275,7 +283,7 @@ pub(super) fn hunk(file: &ProposalFile, hunk: &Hunk) -> Vec<Value> {
 }
 
 /// What two texts do not show of a change: that the file goes, where it moves from, what it is where it is no text, the
-/// rights that it gets, and what hides.
+/// rights that it gets, what its name looks like, and what hides.
 fn beyond_text(file: &ProposalFile) -> Option<Value> {
     let path = in_code(&shown::path(&file.path));
     let what = file
@@ -288,8 +296,12 @@ fn beyond_text(file: &ProposalFile) -> Option<Value> {
         FileChangeKind::Update { move_path: Some(to) } => {
             Some(format!("Move {path} to {}{what}.", in_code(&shown::path(to))))
         }
-        FileChangeKind::Update { move_path: None } | FileChangeKind::Add => None,
+        // Clients show the path of a diff as it is.
+        FileChangeKind::Update { move_path: None } | FileChangeKind::Add => {
+            hides_in(&file.path).then(|| format!("The path is {path}."))
+        }
     };
+    let notes = shown::alike::of_paths(file.new_name());
     let mode = file.mode.map(|mode| format!("{path} gets the mode {mode:03o}."));
     // No client shows what hides in a text.
     let hides = |hunk: &&Hunk| shown::text(&hunk.new_text) != hunk.new_text.replace("\r\n", "\n");
@@ -308,6 +320,7 @@ fn beyond_text(file: &ProposalFile) -> Option<Value> {
     let all: Vec<_> = deed
         .into_iter()
         .chain(mode)
+        .chain(notes.iter().map(|note| format!("Note: {note}")))
         .map(|one| shown::inert(&one))
         .chain(hidden)
         .collect();
@@ -328,6 +341,10 @@ fn shown_diff(file: &ProposalFile, old: Option<&str>, new: Option<&str>) -> Valu
 
 /// What a change of files is called.
 pub(super) fn title_of<'a>(files: impl Iterator<Item = (&'a Path, &'a FileChangeKind)>) -> String {
+    shown::inert(&deed_of(files))
+}
+
+fn deed_of<'a>(files: impl Iterator<Item = (&'a Path, &'a FileChangeKind)>) -> String {
     let files: Vec<_> = files.collect();
     let names: Vec<_> = files.iter().map(|(path, _)| name(path)).collect();
     if let ([(_, kind)], [name]) = (files.as_slice(), names.as_slice()) {
@@ -343,8 +360,16 @@ pub(super) fn title_of<'a>(files: impl Iterator<Item = (&'a Path, &'a FileChange
     }
 }
 
+/// A file's name without its folder, unless something hides in that.
 fn name(path: &Path) -> String {
-    shown::exact(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
+    match path.parent().is_some_and(hides_in) {
+        true => shown::path(path),
+        false => shown::exact(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()),
+    }
+}
+
+fn hides_in(path: &Path) -> bool {
+    shown::path(path) != path.to_string_lossy()
 }
 
 /// The first of some names, and how many there are besides, `more` of which are not even listed.
@@ -455,6 +480,10 @@ mod tests {
         assert_eq!(one(FileChangeKind::Update { move_path: to }), "Move a.rs to /w/b.rs");
         assert_eq!(title(&[]), "Change files");
         assert_eq!(title(&["/w/a.rs", "/w/b.rs"]), "Change a.rs, b.rs");
+        assert_eq!(
+            title(&["/w/su\u{200b}b/ma\u{202e}in.py"]),
+            "Change /w/su<U+200B>b/ma<U+202E>in.py"
+        );
         assert_eq!(title(&["a", "b", "c", "d", "e"]), "Change a, b, c and 2 more");
         assert_eq!(first_line("echo `x`\nrm y"), "echo 'x' …");
     }

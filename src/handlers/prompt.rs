@@ -108,14 +108,16 @@ pub fn for_code(session: &Session, path: &Path, place: &Place) -> Vec<(String, P
         .filter(|prompt| prompt.front.code && prompt.expand(&Call::default()).is_ok());
     fitting
         .map(|prompt| {
-            let title = prompt.front.description.as_deref().unwrap_or(&prompt.name);
+            let about = prompt.front.description.as_deref().map(code_action::short);
+            let about = about.map(|words| format!(": {words}")).unwrap_or_default();
             let call = PromptCall {
                 name: prompt.name.clone(),
                 arguments: None,
                 uri: Some(place.uri.clone()),
                 lines: place.lines,
             };
-            (format!("Agent: {}", code_action::short(title)), call)
+            // Whatever a project says of it, it is one of theirs.
+            (format!("Prompt /{}{about}", prompt.name), call)
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 use crate::ids::{HunkId, ItemId, ProposalId, ThreadId, TurnId};
 use crate::protocol::item::{FileChangeKind, LineRange};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where a proposal is in its life. The first four wait for the person, and change into each other as the person decides
 /// and types.
@@ -120,6 +120,17 @@ pub struct ProposalFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     pub hunks: Vec<Hunk>,
+}
+
+impl ProposalFile {
+    /// The name that the change gives to a file, where it gives one.
+    pub fn new_name(&self) -> Option<&Path> {
+        match &self.kind {
+            FileChangeKind::Add => Some(&self.path),
+            FileChangeKind::Update { move_path } => move_path.as_deref(),
+            FileChangeKind::Delete => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -301,7 +301,7 @@ impl Presenter {
                 self.log(Severity::Info, &words::written(&changed));
             }
             EventKind::Warning(warning) => {
-                self.log(Severity::Warning, &warning.message);
+                self.log(Severity::Warning, &words::indented(&warning.message));
                 // The same words in every turn are for the log.
                 let new = self.state().warned.insert(warning.message.clone());
                 if new && !told {
@@ -317,7 +317,7 @@ impl Presenter {
                 );
             }
             EventKind::Error(error) => {
-                self.log(Severity::Error, &error.error.message);
+                self.log(Severity::Error, &words::indented(&error.error.message));
                 // One server fails in all threads, and is told of once.
                 let of_server = error.error.kind == TurnErrorKind::ToolServerFailed && event.at.turn_id.is_none();
                 let new = !of_server || self.state().warned.insert(error.error.message.clone());
@@ -368,7 +368,7 @@ impl Presenter {
                 }
                 if let Some(answer) = completed.last_agent_message.filter(|answer| !answer.trim().is_empty()) {
                     // Any line of it could look like one of the server's own.
-                    let answer = words::cut(&answer, 1500).replace('\n', "\n  ");
+                    let answer = words::indented(&words::cut(&answer, 1500));
                     self.message(Severity::Info, &format!("Agent: {answer}"));
                 }
             }

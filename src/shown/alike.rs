@@ -2,6 +2,7 @@
 //! they seem to. Said in sentences beside what a person decides on; the text itself stays as it is.
 
 use std::collections::HashSet;
+use std::path::{Component, Path};
 use unicode_security::skeleton;
 
 /// Sentences about words; of more than this, how many there are.
@@ -12,6 +13,8 @@ const QUOTED: usize = 80;
 const LONGEST_AUTHORITY: usize = 1000;
 /// Letters that are their own to those who read them, and seen to be.
 const OWN: &str = "äöüÄÖÜßåÅæÆøØœŒñÑçÇàÀéÉèÈêÊ";
+const RIGHT_TO_LEFT: &str =
+    "Some letters are written from right to left: what stands around them may show in another order.";
 /// How the names of hosts end that other hosts pretend to be.
 const ENDS_OF_HOSTS: [&str; 12] = [
     "ai", "app", "co", "com", "dev", "edu", "gov", "io", "me", "net", "org", "sh",
@@ -40,18 +43,46 @@ pub fn notes(text: &str) -> Vec<String> {
         }
     }
     if more > 0 {
-        notes.push(format!("{more} more names look like others."));
+        notes.push(more_names(more));
     }
     if quotes_nothing(text) {
         notes.push("Some quotation marks are not the plain ones: to a shell they quote nothing.".to_owned());
     }
     if text.chars().any(is_right_to_left) {
-        notes.push(
-            "Some letters are written from right to left: what stands around them may show in another order."
-                .to_owned(),
-        );
+        notes.push(RIGHT_TO_LEFT.to_owned());
     }
     notes
+}
+
+/// The same of paths: which of their names look like others.
+pub fn of_paths<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Vec<String> {
+    let (mut notes, mut more) = (Vec::new(), 0);
+    let mut seen = HashSet::new();
+    let mut turns = false;
+    for name in paths.into_iter().flat_map(Path::components) {
+        let Component::Normal(name) = name else { continue };
+        let name = name.to_string_lossy();
+        if !seen.insert(name.clone()) {
+            continue;
+        }
+        turns |= name.chars().any(is_right_to_left);
+        match is_suspect(&name) {
+            true if notes.len() < MOST_NOTES => notes.push(looks_like(&name)),
+            true => more += 1,
+            false => {}
+        }
+    }
+    if more > 0 {
+        notes.push(more_names(more));
+    }
+    if turns {
+        notes.push(RIGHT_TO_LEFT.to_owned());
+    }
+    notes
+}
+
+fn more_names(count: usize) -> String {
+    format!("{count} more names look like others.")
 }
 
 #[cfg(test)]
@@ -79,12 +110,7 @@ impl std::fmt::Display for Suspicion<'_> {
         match self {
             Self::Leads(address, host) => write!(f, "The address {} leads to the host {host}.", quoted(address)),
             Self::Looks(word) => {
-                let plain: String = word
-                    .chars()
-                    .take(2 * QUOTED)
-                    .map(|c| plain(c).unwrap_or_else(|| c.to_string()))
-                    .collect();
-                write!(f, "{} looks like {} and is not the same.", quoted(word), quoted(&plain))?;
+                f.write_str(&looks_like(word))?;
                 let is_host =
                     word.starts_with(char::is_alphanumeric) && word.contains('.') && word.len() <= LONGEST_AUTHORITY;
                 match is_host.then(|| url::Host::parse(word)) {
@@ -94,6 +120,15 @@ impl std::fmt::Display for Suspicion<'_> {
             }
         }
     }
+}
+
+fn looks_like(word: &str) -> String {
+    let plain: String = word
+        .chars()
+        .take(2 * QUOTED)
+        .map(|c| plain(c).unwrap_or_else(|| c.to_string()))
+        .collect();
+    format!("{} looks like {} and is not the same.", quoted(word), quoted(&plain))
 }
 
 fn quoted(word: &str) -> String {
@@ -364,6 +399,25 @@ mod tests {
             let notes = notes(text).join(" ");
             assert!(notes.contains(expected), "{text}: {notes}");
         }
+    }
+
+    #[test]
+    fn names_in_paths_are_looked_at_one_by_one() {
+        let notes = |paths: &[&str]| of_paths(paths.iter().map(Path::new));
+        let src = "“s\u{440}c” looks like “spc” and is not the same.";
+        assert_eq!(notes(&["/w/s\u{440}c/b.txt", "/w/s\u{440}c/c.txt"]), [src]);
+        assert_eq!(
+            notes(&["/w/my \u{430}uth.py"]),
+            ["“my \u{430}uth.py” looks like “my auth.py” and is not the same."]
+        );
+        assert!(notes(&["/w/etc\u{2215}passwd"])[0].contains("is not the same"));
+        assert!(notes(&["/w/א"])[0].contains("from right to left"));
+        assert_eq!(notes(&["/w/src/größe.txt", "привет/мир.txt", ""]), Vec::<String>::new());
+        let many: Vec<String> = (0..MOST_NOTES + 2)
+            .map(|number| format!("/w/\u{430}b{number}"))
+            .collect();
+        let told = of_paths(many.iter().map(Path::new));
+        assert_eq!(told.last().map(String::as_str), Some("2 more names look like others."));
     }
 
     #[test]

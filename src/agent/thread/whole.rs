@@ -13,6 +13,7 @@ use crate::protocol::config::ConfigWarning;
 use crate::protocol::event::EventKind;
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
+use crate::shown;
 use std::sync::Arc;
 
 /// A turn of the person's own commands. What they say meanwhile makes it one like any other.
@@ -126,13 +127,14 @@ pub(in crate::agent) async fn find_provider(turn: &Turn, mut begin: impl FnMut(O
 
 /// What is to be said once of the model that answers: that it stands in for another, and what is not known of it.
 fn of_model(turn: &Turn, provider: &Provider) -> Vec<ConfigWarning> {
-    let model = &provider.model;
+    // A project may name it.
+    let model = shown::line(&provider.model);
     let mut words = Vec::new();
     if provider.stands_in.is_some() {
         words.push(format!(
             "No key is set for {}, so {model} answers, which {} on this machine has loaded.",
-            turn.settings.model_provider,
-            provider.client.provider().name
+            shown::line(&turn.settings.model_provider),
+            shown::line(&provider.client.provider().name)
         ));
     }
     if !provider.is_known {

@@ -1,9 +1,11 @@
 //! What a place in an open file means.
 
 use super::statements::statements;
+use crate::chat::text::in_code;
 use crate::config::keys::{self, At, Key, Kind};
 use crate::config::redact::is_secret;
 use crate::config::{Loaded, schema};
+use crate::shown;
 use serde_json::Value;
 use std::ops::Range;
 
@@ -22,17 +24,18 @@ pub fn explain(text: &str, byte: usize, loaded: &Loaded) -> Option<(String, Rang
 }
 
 fn words(place: At, way: &[String], loaded: &Loaded) -> String {
-    let name = way.join(".");
+    // A project writes it, and an editor shows this as Markdown.
+    let name = in_code(&shown::exact(&way.join(".")));
     let (key, own) = match place {
         At::Key(key) => (key, true),
         At::Name(key) => (key, false),
         At::Granular => {
-            return format!("**`{name}`**\n\nWhich kinds of questions are asked; the others are answered with no.");
+            return format!("**{name}**\n\nWhich kinds of questions are asked; the others are answered with no.");
         }
     };
     let mut text = match own {
-        true => format!("**`{name}`**: {}\n\n{}", schema::takes(key.kind), key.meaning),
-        false => format!("**`{name}`**: {}\n\nOne of `{}`: {}", named(key), key.name, key.meaning),
+        true => format!("**{name}**: {}\n\n{}", schema::takes(key.kind), key.meaning),
+        false => format!("**{name}**: {}\n\nOne of `{}`: {}", named(key), key.name, key.meaning),
     };
     let proper: Vec<String> = proper_way(way);
     if own {
@@ -90,9 +93,12 @@ fn in_force(way: &[String], loaded: &Loaded) -> String {
     let shown = match value {
         _ if is_hidden => "a value that is not shown".to_owned(),
         Value::String(text) if text.chars().count() > 80 || text.contains('\n') => "a longer text".to_owned(),
-        other => format!("`{other}`"),
+        other => in_code(&shown::exact(&other.to_string())),
     };
-    format!("\n\nIn force: {shown}, from {}.", origin.in_words())
+    format!(
+        "\n\nIn force: {shown}, from {}.",
+        shown::inert(&shown::line(&origin.in_words()))
+    )
 }
 
 fn is_in_headers(way: &[String]) -> bool {

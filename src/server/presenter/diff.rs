@@ -317,6 +317,10 @@ fn diff(proposal: &Proposal, part: &Part, cwd: &Path, now: impl Fn(&ProposalFile
         Part::Hunk(id) => hunk.id == *id,
         _ => hunk.status != HunkStatus::Rejected,
     };
+    let notes: String = words::look_alikes(files.iter().copied(), cwd)
+        .iter()
+        .map(|note| format!("# Note: {note}\n"))
+        .collect();
     let mut left_out = String::new();
     let mut body = String::new();
     let mut hunks = Vec::new();
@@ -338,7 +342,7 @@ fn diff(proposal: &Proposal, part: &Part, cwd: &Path, now: impl Fn(&ProposalFile
         }
     }
     Some(Diff {
-        text: head(&title) + &left_out + "#\n" + &body,
+        text: head(&title) + &notes + &left_out + "#\n" + &body,
         title,
         hunks,
     })
@@ -481,6 +485,18 @@ mod tests {
             ),
             file("/w/new.txt", FileChangeKind::Add, vec![hunk((0, 0), "", "made\n")]),
         ])
+    }
+
+    #[test]
+    fn a_name_that_looks_like_another_is_said() {
+        let added = |name: &str| proposal(vec![file(name, FileChangeKind::Add, vec![hunk((0, 0), "", "made\n")])]);
+        let page = |name: &str| of(&added(name), &Part::Whole);
+        let text = page("/w/\u{430}uth.py");
+        assert!(
+            text.contains("\n# Note: “\u{430}uth.py” looks like “auth.py” and is not the same.\n"),
+            "{text}"
+        );
+        assert!(!page("/w/auth.py").contains("Note"));
     }
 
     #[test]

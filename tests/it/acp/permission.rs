@@ -228,6 +228,70 @@ async fn a_patch_is_decided_file_by_file_and_hunk_by_hunk() {
     }
 }
 
+/// A patch that no client has room for is accepted by its parts only, and a part that is too long itself by none; an answer that
+/// was not offered is no yes. What its names look like, and what hides in them, stands beside each question.
+#[tokio::test]
+async fn a_change_that_has_no_room_is_not_accepted() {
+    let long: String = (0..300).map(|number| format!("+line {number}\n")).collect();
+    let patch = format!(
+        "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+ONE\n*** Add File: su\u{200b}b/\u{430}uth.py\n+made\n\
+         *** Add File: long.txt\n{long}*** Delete File: old.txt\n*** End Patch\n"
+    );
+    let script = json!([
+        [{"call": {"tool": "apply_patch", "arguments": {"input": patch}, "id": "c1"}}],
+        [{"say": "Done."}],
+    ]);
+    // The answers in order, and whether the last one was offered.
+    for (answers, was_offered) in [
+        (vec!["accept"], false),
+        (vec!["acceptForSession"], false),
+        (vec!["each", "accept", "accept", "accept"], false),
+        (vec!["each", "accept", "accept", "reject", "accept"], true),
+    ] {
+        let mut acp = Acp::start(script.clone(), "").await;
+        acp.write("a.txt", "one\n");
+        acp.write("old.txt", &"old\n".repeat(300));
+        let left = std::sync::Mutex::new(std::collections::VecDeque::from(answers.clone()));
+        acp.on("session/request_permission", move |_| {
+            let chosen = left.lock().expect("whole").pop_front().expect("no further question");
+            Some(Ok(json!({"outcome": {"outcome": "selected", "optionId": chosen}})))
+        });
+        let session = acp.session().await;
+        acp.prompt(&session, "Go").await;
+        let asked = acp.asked.iter().map(|asked| &asked["params"]);
+        let asked: Vec<&Value> = asked.filter(|asked| asked["options"].is_array()).collect();
+        assert_eq!(asked.len(), answers.len(), "{asked:#?}");
+        let offers = |at: usize| asked[at]["options"].to_string();
+        assert!(
+            !offers(0).contains("accept") && offers(0).contains("each"),
+            "{}",
+            offers(0)
+        );
+        let said = asked[0]["toolCall"].to_string();
+        assert!(said.contains("more than clients have room for"), "{said}");
+        let is_by_parts = answers[0] == "each";
+        if is_by_parts {
+            let named = asked[2]["toolCall"].to_string();
+            for part in ["su<U+200B>b", "Note: “\u{430}uth.py” looks like “auth.py”"] {
+                assert!(named.contains(part), "{named}");
+            }
+            assert!(
+                asked[2]["toolCall"]["title"].to_string().contains("su<U+200B>b"),
+                "{named}"
+            );
+            assert!(
+                !offers(3).contains("accept") && !offers(3).contains("each"),
+                "{}",
+                offers(3)
+            );
+        }
+        assert_eq!(offers(answers.len() - 1).contains("\"accept\""), was_offered);
+        assert_eq!(acp.text("a.txt"), if is_by_parts { "ONE\n" } else { "one\n" });
+        assert!(!acp.dir.join("long.txt").exists());
+        assert_eq!(acp.dir.join("old.txt").exists(), !was_offered);
+    }
+}
+
 /// What does not fit while a question is up, or is in its file already, is not asked about and not accepted by the answer to the
 /// rest, also where it fits again by then; the model hears that it was not taken.
 #[tokio::test]
@@ -297,6 +361,10 @@ async fn forms_are_filled_in() {
         assert_eq!(acp.prompt(&session, "Go").await.1, "end_turn");
         let asked = &acp.asked[0]["params"];
         assert_eq!((&asked["mode"], &asked["sessionId"]), (&json!("form"), &json!(session)));
+        assert_eq!(
+            asked["message"],
+            "The agent asks:\n> Store: Where?\n> Name: How is it called?"
+        );
         let told = acp.model.requests()[1].output("c1").expect("an output");
         assert_eq!(
             told.contains("Database") && told.contains("shed"),

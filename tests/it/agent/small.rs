@@ -170,28 +170,33 @@ async fn a_window_that_the_person_sets_is_not_asked_for_and_nothing_is_trimmed()
     assert!(stage.requests(1)[0].tools().contains(&"view_image".to_owned()));
 }
 
-/// That a model is not known is said with its first turn, and not with each.
+/// That a model is not known is said with its first turn, and not with each; whatever its name is, in one line.
 #[tokio::test]
 async fn a_model_that_is_not_known_is_said_once() {
-    let front = Front::start(4096).await;
-    let tables = format!("[model_providers.plain]\nbase_url = \"http://{}/v1\"\n", front.address);
-    let setting = Setting {
-        tables,
-        ..Setting::default()
-    };
-    let stage = front.stage(json!([[say("One.")], [say("Two.")]]), setting).await;
-    let settings = json!({"modelProvider": "plain", "model": "nobody-1"});
-    let started = stage.start_thread(json!({"settings": settings})).await;
-    let thread = started["thread"]["id"].as_str().expect("an id");
-    let mut said = Vec::new();
-    for words in ["Go", "Again"] {
-        let story = stage.complete(thread, words).await;
-        let warnings = story.all("warning");
-        let of_model = warnings.iter().filter(|warning| {
-            let message = warning["message"].as_str().unwrap_or_default();
-            message.contains("The model nobody-1 is not known")
-        });
-        said.push(of_model.count());
+    for (model, shown) in [
+        ("nobody-1", "nobody-1"),
+        ("nobody\n\n\u{1b}[1mUpdate now", "nobody <U+001B>[1mUpdate now"),
+    ] {
+        let front = Front::start(4096).await;
+        let tables = format!("[model_providers.plain]\nbase_url = \"http://{}/v1\"\n", front.address);
+        let setting = Setting {
+            tables,
+            ..Setting::default()
+        };
+        let stage = front.stage(json!([[say("One.")], [say("Two.")]]), setting).await;
+        let settings = json!({"modelProvider": "plain", "model": model});
+        let started = stage.start_thread(json!({"settings": settings})).await;
+        let thread = started["thread"]["id"].as_str().expect("an id");
+        let mut said = Vec::new();
+        for words in ["Go", "Again"] {
+            let story = stage.complete(thread, words).await;
+            let warnings = story.all("warning");
+            let of_model = warnings.iter().filter(|warning| {
+                let message = warning["message"].as_str().unwrap_or_default();
+                message.contains(&format!("The model {shown} is not known"))
+            });
+            said.push(of_model.count());
+        }
+        assert_eq!(said, [1, 0], "{model:?}");
     }
-    assert_eq!(said, [1, 0]);
 }

@@ -337,6 +337,22 @@ async fn a_place_says_what_it_means_and_what_counts() {
         assert!(!meaning.contains("s3cret"), "{meaning}");
     }
     assert_eq!(scene.meaning(&own, 81, "unheard_|of = 1\n").await, None);
+    // What a file says stays in its code.
+    for (version, text, code) in [
+        (
+            82,
+            "mod|el = 'm` ![p](https://evil.example/p.png)'\n",
+            "In force: `` \"m` ![p](https://evil.example/p.png)\" ``, from",
+        ),
+        (
+            83,
+            "[model_providers.'x|` <img src=y>']\n",
+            "**`` model_providers.x` <img src=y> ``**",
+        ),
+    ] {
+        let meaning = scene.meaning(&own, version, text).await.expect("a meaning");
+        assert!(meaning.contains(code), "{meaning}");
+    }
 }
 
 /// A client that takes registrations is asked for these files only.
