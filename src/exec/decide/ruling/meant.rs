@@ -265,15 +265,16 @@ impl Meant {
             .chain(of_text.into_iter().flatten())
             .map(str::to_owned)
             .collect();
+        // Where a shell reckons, or takes a text for a name, it runs what is put in there also out of quotes: `[ -v 'a[$(x)]' ]`.
+        let spoken = text.map(without_documents).unwrap_or_default();
+        for inner in substituted(&spoken) {
+            self.add_from_each(words_of_code(inner, "=:+@"));
+        }
         for value in held {
             self.held(&value);
         }
         for order in text.map(fed).unwrap_or_default() {
             self.add_code(&order);
-        }
-        // Where a shell reckons, or takes a text for a name, it runs what is put in there also out of quotes: `[ -v 'a[$(x)]' ]`.
-        for inner in text.into_iter().flat_map(substituted) {
-            self.add_from_each(words_of_code(inner, "=:+@"));
         }
         // Git runs what comes nearest to a sub-command that it does not know.
         if argv
@@ -362,6 +363,35 @@ fn without_dash(command: &[String]) -> Option<Vec<String>> {
     DASHED
         .contains(&front)
         .then(|| words.chain(arguments.iter().cloned()).collect())
+}
+
+/// A text without the here-documents in which nothing is put in (`<<'E'`).
+fn without_documents(text: &str) -> String {
+    let mut kept = Vec::new();
+    let mut lines = text.split('\n');
+    while let Some(line) = lines.next() {
+        kept.push(line);
+        let quoted = line.split("<<").skip(1).find_map(|behind| {
+            let word = behind.trim_start_matches(['-', ' ', '\t']);
+            let is_quoted = word.starts_with(['\'', '"', '\\']);
+            let name: String = word
+                .chars()
+                .skip(1)
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect();
+            (is_quoted && !name.is_empty()).then_some(name)
+        });
+        let is_end = |line: &str| {
+            quoted
+                .as_ref()
+                .is_some_and(|name| line.trim_start_matches('\t') == name)
+        };
+        // One without an end is none.
+        if lines.clone().any(is_end) {
+            lines.by_ref().find(|line| is_end(line));
+        }
+    }
+    kept.join("\n")
 }
 
 /// What stands in substitutions of a text, in quotes or not.
