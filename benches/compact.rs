@@ -4,7 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "a bench is there to print")]
 
-use countersign::agent::editor::{ApplyReply, Editor, EditorChange, Unsaved};
+use countersign::agent::editor::{ApplyReply, Editor, EditorChange, Saving, Unsaved};
 use countersign::agent::history::{History, output_for};
 use countersign::agent::stream::Subscription;
 use countersign::agent::thread::{Start, ThreadHandle};
@@ -40,8 +40,8 @@ impl Editor for NoEditor {
         async { ApplyReply::NoAnswer }.boxed()
     }
 
-    fn save(&self, _thread: ThreadId, _documents: Vec<Unsaved>) -> BoxFuture<'static, ()> {
-        async {}.boxed()
+    fn save(&self, _thread: ThreadId, _documents: Vec<Unsaved>) -> BoxFuture<'static, Saving> {
+        async { Saving::Over }.boxed()
     }
 
     fn has_resource_operations(&self) -> bool {

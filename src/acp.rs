@@ -5,6 +5,7 @@
 //! written where it offers them, its person is asked by `session/request_permission`, and silence is no yes.
 
 mod auth;
+mod commands;
 mod elicit;
 mod error;
 mod files;

@@ -40,6 +40,7 @@ mod reload;
 pub mod restore;
 pub mod review;
 mod reviewer;
+mod said;
 mod sampling;
 #[cfg(test)]
 mod schedules;
@@ -262,6 +263,7 @@ impl AgentError {
             Self::UnknownTerminal(_) => kinds::TERMINAL_NOT_FOUND,
             Self::TerminalRefused { .. } => kinds::TERMINAL_REFUSED,
             Self::Proposal(ProposalError::NotEditable { .. }) => kinds::HUNK_NOT_EDITABLE,
+            Self::Proposal(ProposalError::Applied { .. }) => kinds::HUNK_APPLIED,
             Self::Proposal(ProposalError::NoHunk { .. } | ProposalError::NoFile { .. }) => kinds::HUNK_NOT_FOUND,
         }
     }

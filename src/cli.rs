@@ -17,6 +17,7 @@ pub mod rules;
 pub mod sandbox;
 pub mod serve;
 mod signal;
+pub mod thread;
 
 use clap::{Parser, Subcommand};
 use std::collections::BTreeMap;
@@ -54,6 +55,8 @@ enum Command {
     Config(config::Args),
     /// Say what standing rules make of commands, and which rules there are.
     Rules(rules::Args),
+    /// List, show and resume the conversations that are kept.
+    Thread(thread::Args),
     /// Sign in to the provider of models, or say how one is signed in.
     Login(login::Args),
     /// Forget what was signed in with.
@@ -101,6 +104,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::EditorConfig(args)) => editor_config::run(args),
         Some(Command::Config(args)) => config::run(args),
         Some(Command::Rules(args)) => rules::run(args),
+        Some(Command::Thread(args)) => thread::run(args),
         Some(Command::Login(args)) => login::run(args),
         Some(Command::Logout(args)) => login::logout(args),
         Some(Command::Mcp(args)) => mcp::run(args),

@@ -338,6 +338,8 @@ pub struct Realtime {
 pub struct Edits {
     /// Which patches are applied without asking.
     pub approve: EditApproval,
+    /// An accepted hunk is applied at once; else once all of its proposal is decided.
+    pub applies_each: bool,
     /// Show hunks that wait as diagnostics of severity hint, in editors without our plugin.
     pub hints: bool,
 }

@@ -42,7 +42,7 @@ pub use companion::{Companion, CompanionExit, CompanionOutput};
 pub(crate) use confinement::resolve;
 pub use confinement::{Closed, Confinement, KeptWalls, Looked};
 pub use denial::{Denial, Missing};
-pub use environment::{environment, for_companion, for_terminal, looks_secret};
+pub use environment::{environment, for_companion, for_terminal, looks_secret, without_retries};
 pub use led_to::{ALL, is_data, led_to};
 #[cfg(target_os = "linux")]
 pub(crate) use linux::peer_process;

@@ -22,12 +22,13 @@ pub mod search;
 pub mod summary;
 pub mod turns;
 pub mod typed;
+mod unfinished;
 
 pub use index::Index;
 pub use line::{EventMsg, RolloutItem, SessionMeta, TurnContextRecord};
 pub use list::{find, find_archived, list, read, read_path};
 pub use load::{Stored, load, load_rolled_back};
-pub use record::{Recorder, Resumed, Until};
+pub use record::{Recorder, Resumed, Until, WeakRecorder};
 pub use search::search;
 
 use std::path::PathBuf;

@@ -1,9 +1,10 @@
 -- Countersign in Neovim 0.10 and newer, with nothing but the built-in LSP client.
 --
--- Copy this file to ~/.config/nvim/plugin/countersign.lua. The program `countersign` must be on PATH.
+-- ~/.config/nvim/plugin/countersign.lua, as `countersign editor-config neovim` prints it. The program `countersign` must be on PATH.
 -- `:CountersignFix` fixes what is under the cursor; `:CountersignActions` lists all that the agent offers there,
 -- also for a range of lines. `:CountersignReview` has changes reviewed; `:CountersignDiff` shows what the agent's last turn
--- changed, `:CountersignUndo` takes that back.
+-- changed, `:CountersignUndo` undoes that. `:CountersignChat` opens a chat: any file whose name ends with `.countersign.md` is one;
+-- `:CountersignSend` sends what is written at its end, `:CountersignStop` stops the answer.
 
 -- 1. Start the server for every file, beside the language servers you have.
 local config = {
@@ -97,7 +98,7 @@ vim.api.nvim_create_user_command('CountersignActions', function(command)
 end, { range = true, desc = 'List what the agent offers here' })
 
 -- 3. Commands of the server that belong to no place in a file.
-local function execute(command)
+local function execute(command, argument)
   local client = vim.lsp.get_clients({ name = 'countersign' })[1]
   if not client then
     vim.notify('Countersign is not running; see :checkhealth vim.lsp and :LspLog', vim.log.levels.WARN)
@@ -108,7 +109,7 @@ local function execute(command)
       vim.notify('Countersign: ' .. err.message, vim.log.levels.ERROR)
     end
   end
-  local params = { command = command, arguments = {} }
+  local params = { command = command, arguments = { argument } }
   -- A method since Neovim 0.11, a function before.
   if vim.fn.has('nvim-0.11') == 1 then
     client:request('workspace/executeCommand', params, answered)
@@ -131,4 +132,16 @@ end, { desc = 'Start a code review' })
 
 vim.api.nvim_create_user_command('CountersignUndo', function()
   execute('countersign.undoLastTurn')
-end, { desc = "Take the agent's last turn back" })
+end, { desc = "Undo what the agent's last turn changed" })
+
+-- 4. Chats.
+for name, given in pairs({
+  CountersignChat = { 'countersign.openChat', 'Open a chat with the agent' },
+  CountersignSend = { 'countersign.chatSend', 'Send what is written at the end of the chat' },
+  CountersignStop = { 'countersign.chatStop', 'Stop the answer in the chat' },
+}) do
+  vim.api.nvim_create_user_command(name, function()
+    local in_chat = vim.api.nvim_buf_get_name(0):match('%.countersign%.md$')
+    execute(given[1], in_chat and { uri = vim.uri_from_bufnr(0) } or nil)
+  end, { desc = given[2] })
+end

@@ -6,7 +6,7 @@
 use super::peer::Peer;
 use super::sessions::apart;
 use super::way::Way;
-use crate::agent::editor::{ApplyReply, Editor, EditorChange, EditorStep, Unsaved};
+use crate::agent::editor::{ApplyReply, Editor, EditorChange, EditorStep, Saving, Unsaved};
 use crate::ids::ThreadId;
 use crate::patch::hunk::{apply_hunks, hunks};
 use crate::patch::rebase::{Conflict, Rebased, rebase};
@@ -338,8 +338,8 @@ impl Editor for Files {
     }
 
     /// Clients save what they write for agents.
-    fn save(&self, _: ThreadId, _: Vec<Unsaved>) -> BoxFuture<'static, ()> {
-        async {}.boxed()
+    fn save(&self, _: ThreadId, _: Vec<Unsaved>) -> BoxFuture<'static, Saving> {
+        async { Saving::Over }.boxed()
     }
 
     fn has_resource_operations(&self) -> bool {

@@ -161,7 +161,7 @@ struct Asking {
 /// What the person can choose, as the client knows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Chosen {
-    mode: Value,
+    mode: &'static str,
     model: String,
     effort: Option<String>,
 }
@@ -169,7 +169,7 @@ struct Chosen {
 impl Chosen {
     fn of(settings: &ThreadSettings) -> Self {
         Self {
-            mode: json!(settings.mode),
+            mode: options::mode_of(settings),
             model: settings.model.clone(),
             effort: settings.effort.clone(),
         }

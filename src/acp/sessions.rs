@@ -1,18 +1,19 @@
 //! Sessions: begun, loaded, listed, closed, and prompted.
 
+use super::commands::{self, Command};
 use super::error::{Failure, INTERNAL};
 use super::flight::Taken;
 use super::serve::{Server, cancelled, named};
 use super::session::Session;
 use super::{auth, input, options, replay, servers, update};
-use crate::agent::Opened;
-use crate::agent::thread::{Start, ThreadHandle};
-use crate::config::prompts::Prompts;
+use crate::agent::thread::{Start, Started, ThreadHandle};
+use crate::agent::{Opened, undo};
+use crate::config::prompts::{Prompt, Prompts};
 use crate::ids::ThreadId;
 use crate::protocol::item::UserInput;
 use crate::protocol::settings::SettingsOverride;
 use crate::protocol::thread::{ThreadListParams, ThreadResumeParams, ThreadStartParams};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -189,13 +190,31 @@ impl Server {
 
     pub(super) async fn prompt(&self, params: &Value, taken: &Taken) -> Result<Option<Value>, Failure> {
         let session = self.session(params)?;
-        let content = input::input(&params["prompt"])?;
+        let mut content = input::input(&params["prompt"])?;
         tokio::select! {
             admitted = self.admit_offered(&session.thread) => admitted?,
             () = taken.stop.cancelled() => return Ok(Some(json!({"stopReason": "cancelled"}))),
         }
         let order = session.thread.in_order().await;
         self.agent.follow_config(&session.thread).await;
+        match self.command_in(&session.thread, &content).await {
+            None => {}
+            Some(Command::Init) => {
+                content = vec![UserInput::Text {
+                    text: commands::INIT_WORDS.to_owned(),
+                }];
+            }
+            Some(command) => {
+                drop(order);
+                let started = match command {
+                    Command::Review(target) => session.thread.review(target).await?,
+                    Command::Undo => session.thread.undo(undo::Request::default()).await?,
+                    Command::Compact | Command::Init => session.thread.compact().await?,
+                };
+                self.answer_with_end(&session, started, taken);
+                return Ok(None);
+            }
+        }
         session.thread.check_prompt(&content).await?;
         let mentioned = content.iter().filter_map(|input| match input {
             UserInput::Mention { path, .. } => Some(path.clone()),
@@ -211,18 +230,41 @@ impl Server {
         };
         let started = session.thread.start_turn_in(order, start).await?;
         session.thread.keep_typed(&content);
+        self.answer_with_end(&session, started, taken);
+        Ok(None)
+    }
+
+    /// A prompt is answered with the end of a turn.
+    fn answer_with_end(&self, session: &Session, started: Started, taken: &Taken) {
         // Before the turn may begin, so that its end finds the prompt.
         session.wait_for(&self.peer, &started.turn.id, taken.id.clone());
         if taken.stop.is_cancelled() {
             session.interrupt(Some(started.turn.id.clone()));
         }
         drop(started);
-        Ok(None)
+    }
+
+    /// The command of ours that an input is; a prompt of the person's with its name comes first.
+    async fn command_in(&self, thread: &ThreadHandle, content: &[UserInput]) -> Option<Command> {
+        let (name, command) = commands::read(content)?;
+        let prompts = self.prompts(thread.settings().cwd).await;
+        prompts.iter().all(|prompt| prompt.name != name).then_some(command)
+    }
+
+    /// The person's prompts, and those of a folder's project.
+    async fn prompts(&self, cwd: PathBuf) -> Vec<Prompt> {
+        let agent = self.agent.clone();
+        let read = apart(move || {
+            let config = agent.load_config(Some(&cwd), None).ok()?.config;
+            Some(Prompts::read(&config, &agent.desk().home).all)
+        });
+        read.await.ok().flatten().unwrap_or_default()
     }
 
     pub(super) async fn set_mode(&self, params: &Value) -> Result<Value, Failure> {
-        let change = options::mode(&params["modeId"])?;
-        self.session(params)?.thread.update_settings(change).await?;
+        let session = self.session(params)?;
+        let change = options::mode(&params["modeId"], &session.thread.settings())?;
+        session.thread.update_settings(change).await?;
         Ok(json!({}))
     }
 
@@ -233,40 +275,19 @@ impl Server {
     }
 
     pub(super) async fn set_option(&self, params: &Value) -> Result<Value, Failure> {
-        let change = options::change(&params["configId"], &params["value"])?;
         let session = self.session(params)?;
+        let change = options::change(&params["configId"], &params["value"], &session.thread.settings())?;
         session.thread.update_settings(change).await?;
         let state = options::state(&self.agent, &session.thread).await;
         Ok(json!({"configOptions": state["configOptions"]}))
     }
 
-    /// The person's prompts, as commands that begin with a slash.
+    /// What begins with a slash.
     pub(super) async fn tell_commands(self: &Arc<Self>, id: ThreadId, params: &Value) {
         let Some(cwd) = params["cwd"].as_str().map(PathBuf::from) else {
             return;
         };
-        let agent = self.agent.clone();
-        let read = apart(move || {
-            let config = agent.load_config(Some(&cwd), None).ok()?.config;
-            Some(Prompts::read(&config, &agent.desk().home).all)
-        });
-        let prompts = read.await.ok().flatten().unwrap_or_default();
-        let commands: Vec<Value> = prompts
-            .into_iter()
-            .map(|prompt| {
-                let hint = prompt.argument_hint();
-                let mut command = Map::new();
-                command.insert("name".to_owned(), json!(prompt.name));
-                command.insert(
-                    "description".to_owned(),
-                    json!(update::line(&prompt.front.description.unwrap_or_default())),
-                );
-                if !hint.is_empty() {
-                    command.insert("input".to_owned(), json!({ "hint": update::line(&hint) }));
-                }
-                Value::Object(command)
-            })
-            .collect();
+        let commands = commands::all(&self.prompts(cwd).await);
         let update = json!({"sessionUpdate": "available_commands_update", "availableCommands": commands});
         self.peer
             .notify("session/update", json!({"sessionId": id, "update": update}))

@@ -8,9 +8,10 @@ use crate::protocol::item::{
 };
 use crate::protocol::proposal::{Hunk, HunkStatus, Proposal, ProposalFile};
 use crate::shown;
+use crate::workspace::uri;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Stands between two texts that a client may join.
 pub(super) const BETWEEN: &str = "\n\n";
@@ -78,7 +79,7 @@ pub(super) fn call(item: &ThreadItem) -> Option<Value> {
                 "title": format!("`{}`", first_line(command)),
                 "kind": command_kind(actions),
                 "content": content,
-                "locations": locations(actions),
+                "locations": locations(actions, cwd),
                 "rawInput": {"command": shown::lines(command), "cwd": shown::path(cwd)},
             });
             if let Some(code) = exit_code {
@@ -423,12 +424,21 @@ fn command_kind(actions: &[CommandAction]) -> &'static str {
     }
 }
 
-fn locations(actions: &[CommandAction]) -> Vec<Value> {
-    let read = actions.iter().filter_map(|action| match action {
-        CommandAction::Read { path, .. } if path.is_absolute() => Some(json!({"path": path})),
-        _ => None,
-    });
-    read.collect()
+/// Where a command reads and searches, once each. A pattern of a shell is no place.
+fn locations(actions: &[CommandAction], cwd: &Path) -> Vec<Value> {
+    let mut places: Vec<PathBuf> = Vec::new();
+    for action in actions {
+        let named = match action {
+            CommandAction::Read { path, .. } => path.to_str(),
+            CommandAction::Search { path, .. } | CommandAction::ListFiles { path, .. } => path.as_deref(),
+            _ => None,
+        };
+        let place = named
+            .filter(|named| !named.is_empty() && !named.contains(['*', '?', '[', '{', '$', '~']))
+            .map(|named| uri::clean(&cwd.join(named)));
+        places.extend(place.filter(|place| !places.contains(place)));
+    }
+    places.iter().map(|place| json!({"path": place})).collect()
 }
 
 fn change_kind(changes: &[FileChange]) -> &'static str {
@@ -462,6 +472,37 @@ fn words_of(result: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_that_a_command_reads_and_searches_are_named_once() {
+        let read = |path: &str| CommandAction::Read {
+            command: String::new(),
+            name: String::new(),
+            path: path.into(),
+        };
+        let search = |path: Option<&str>| CommandAction::Search {
+            command: String::new(),
+            query: None,
+            path: path.map(str::to_owned),
+        };
+        let list = CommandAction::ListFiles {
+            command: String::new(),
+            path: Some("../lib".to_owned()),
+        };
+        let unknown = CommandAction::Unknown { command: String::new() };
+        let actions = [
+            read("/etc/x"),
+            read("a.rs"),
+            search(Some("src")),
+            search(None),
+            read("src/*.rs"),
+            list,
+            unknown,
+            read("a.rs"),
+        ];
+        let paths = ["/etc/x", "/w/a.rs", "/w/src", "/lib"].map(|path| json!({"path": path}));
+        assert_eq!(locations(&actions, Path::new("/w")), paths);
+    }
 
     #[test]
     fn output_cannot_leave_its_fence() {

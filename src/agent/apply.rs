@@ -127,6 +127,8 @@ pub struct HunkOutcome {
     pub feedback: Option<String>,
     /// Its text had changed.
     pub misfit: Option<Misfit>,
+    /// It was put into the file before, while others were undecided.
+    pub applied: bool,
 }
 
 /// Why a hunk had no place, and what stands there.
@@ -155,6 +157,8 @@ pub enum HunkResult {
     Conflict,
     /// Accepted, but the whole could not be applied.
     NotApplied,
+    /// Applied while others were undecided, and undone in the file since.
+    Undone,
 }
 
 /// What is to happen to one file.
@@ -196,6 +200,34 @@ impl From<String> for Failure {
 
 /// Applies the accepted hunks of a decided proposal. Runs to its end whatever becomes of the turn.
 pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
+    if decided.in_place
+        && let Some((proposal, plan)) = scope.desk.proposals.decided(id)
+    {
+        return made_in_place(scope, &proposal, &plan, decided);
+    }
+    apply(scope, id, Extent::All).await
+}
+
+/// Applies what is accepted so far of a proposal that still waits. Left for the end is what a question may be asked about first (a
+/// place outside the folders that may be written), and what more than its lines happens to: a file that moves or goes as it is.
+pub async fn run_part(scope: &Scope, id: &ProposalId) -> Outcome {
+    apply(scope, id, Extent::Part).await
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    Part,
+    All,
+}
+
+impl Extent {
+    fn holds(self, scope: &Scope, file: &FilePlan) -> bool {
+        let is_plain = || file.whole.is_none() && file.move_to().is_none() && file.mode.is_none();
+        self == Self::All || is_plain() && file.paths().all(|path| scope.confinement.may_write(path))
+    }
+}
+
+async fn apply(scope: &Scope, id: &ProposalId, extent: Extent) -> Outcome {
     let Some((proposal, plan)) = scope.desk.proposals.decided(id) else {
         return Outcome {
             status: ProposalStatus::Failed,
@@ -206,9 +238,6 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
             error: Some(format!("Proposal {id} is gone; nothing was changed.")),
         };
     };
-    if decided.in_place {
-        return made_in_place(scope, &proposal, &plan, decided);
-    }
     let paths = proposal.files.iter().map(|file| file.path.clone());
     scope.desk.editor.look(&scope.thread, paths.collect()).await;
     let mut attempt = 1;
@@ -220,11 +249,16 @@ pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
             .decided(id)
             .unwrap_or((proposal.clone(), plan.clone()));
         let (workspace, planned) = (scope.workspace.clone(), plan.clone());
-        let (snapshots, reader) = (scope.desk.snapshots.clone(), scope.reader.clone());
+        let (snapshots, reader, within) = (scope.desk.snapshots.clone(), scope.reader.clone(), scope.clone());
         let (mut files, steps, kept) = aside(move || {
             let mut files = first_results(&proposal, &planned);
             let mut steps = Vec::new();
             for (index, (file, result)) in planned.files.iter().zip(&mut files).enumerate() {
+                if !extent.holds(&within, file) {
+                    // As accepted as before.
+                    result.hunks.clear();
+                    continue;
+                }
                 steps.extend(step((&workspace, reader.as_ref()), index, file, result));
             }
             if let Some(path) = planned.strayed().filter(|_| !steps.is_empty()) {
@@ -330,7 +364,8 @@ fn made_in_place(scope: &Scope, proposal: &Proposal, plan: &Plan, decided: &Deci
 }
 
 fn instead_of(before: HunkResult, after: HunkResult, file: &mut FileResult) {
-    for hunk in file.hunks.iter_mut().filter(|hunk| hunk.result == before) {
+    let changed = |hunk: &&mut HunkOutcome| hunk.result == before && !hunk.applied;
+    for hunk in file.hunks.iter_mut().filter(changed) {
         hunk.result = after;
     }
 }
@@ -388,6 +423,32 @@ fn outcome(files: Vec<FileResult>, changed: Vec<Changed>, made: Vec<PathBuf>, er
     }
 }
 
+/// What is in the files of a proposal that ended before all of it was decided, for `why`. Nothing where none of it is.
+pub(super) fn so_far(proposal: &Proposal, plan: &Plan, why: &str) -> Option<Outcome> {
+    let mut files = first_results(proposal, plan);
+    let hunks = || files.iter().flat_map(|file| &file.hunks);
+    let (total, applied) = (hunks().count(), hunks().filter(|hunk| hunk.applied).count());
+    if applied == 0 {
+        return None;
+    }
+    for hunk in files.iter_mut().flat_map(|file| &mut file.hunks) {
+        let is_rejected = hunk.result == HunkResult::Rejected && hunk.feedback.is_some();
+        if !hunk.applied && !is_rejected {
+            hunk.result = HunkResult::NotApplied;
+        }
+    }
+    Some(Outcome {
+        status: ProposalStatus::Withdrawn,
+        files,
+        changed: Vec::new(),
+        made: Vec::new(),
+        aftermath: None,
+        error: Some(format!(
+            "{why} What was accepted before is in the files: {applied} of {total} hunks."
+        )),
+    })
+}
+
 /// What the person decided, before anything is tried.
 pub(super) fn first_results(proposal: &Proposal, plan: &Plan) -> Vec<FileResult> {
     let hunk = |(hunk, planned): (&Hunk, &PlannedHunk)| HunkOutcome {
@@ -395,7 +456,7 @@ pub(super) fn first_results(proposal: &Proposal, plan: &Plan) -> Vec<FileResult>
         old: planned.old.clone(),
         now: hunk.range.start as usize..hunk.range.end as usize,
         result: match hunk.status {
-            HunkStatus::Accepted => HunkResult::Taken,
+            HunkStatus::Accepted | HunkStatus::Applied => HunkResult::Taken,
             // Nobody has seen what it would do to a text that is back by now.
             HunkStatus::Conflicting => HunkResult::Conflict,
             _ => HunkResult::Rejected,
@@ -404,6 +465,7 @@ pub(super) fn first_results(proposal: &Proposal, plan: &Plan) -> Vec<FileResult>
         changes_nothing: hunk.proposed_text.is_some() && hunk.new_text == hunk.old_text,
         feedback: hunk.feedback.clone(),
         misfit: None,
+        applied: hunk.status == HunkStatus::Applied,
     };
     let file = |(file, planned): (&ProposalFile, &FilePlan)| FileResult {
         path: file.path.clone(),
@@ -431,6 +493,14 @@ fn step(
     for ((hunk, planned), place) in result.hunks.iter_mut().zip(&file.hunks).zip(places) {
         let Range { start, end } = *place.lines();
         hunk.now = start.saturating_add_signed(shift)..end.saturating_add_signed(shift);
+        if hunk.applied {
+            // Undone is what is as it was before. What was changed further was applied all the same.
+            if let Place::Fits(_) = place {
+                hunk.result = HunkResult::Undone;
+            }
+            result.in_editor |= document.as_ref().is_some_and(Document::differs_from_disk);
+            continue;
+        }
         if hunk.result == HunkResult::Taken
             && let Place::Fits(range) = &place
         {
@@ -448,7 +518,8 @@ fn step(
             Place::Fits(_) | Place::There(_) => {}
         }
     }
-    let taken = result.hunks.iter().any(|hunk| hunk.result == HunkResult::Taken);
+    let is_to_do = |hunk: &HunkOutcome| hunk.result == HunkResult::Taken && !hunk.applied;
+    let taken = result.hunks.iter().any(is_to_do);
     if let Some(whole) = &file.whole {
         return (taken && !placed.is_empty()).then(|| whole::step(index, file, whole));
     }

@@ -6,6 +6,7 @@ use super::pending::Input;
 use super::prompt::Environment;
 use super::realtime::Voice;
 use super::reviewer::Reviews;
+use super::said::Said;
 use super::servers::{AllowedTools, ThreadServers};
 use super::stream::{Listening, Stream};
 use super::witness::Witness;
@@ -19,6 +20,7 @@ use crate::protocol::model::{RateLimits, ThreadTokenUsage, TokenUsage};
 use crate::protocol::permission::Permission;
 use crate::protocol::settings::Mode;
 use crate::protocol::turn::{EditorContext, Metadata, Turn};
+use crate::store::line::EventMsg;
 use crate::store::{Recorder, RolloutItem};
 use crate::tools::Tool;
 use serde_json::Value;
@@ -42,6 +44,8 @@ pub struct Conversation {
     pub agent: Option<SubAgent>,
     /// Who watches beyond the events; set when the thread begins, if anybody does.
     pub witness: OnceLock<Arc<dyn Witness>>,
+    /// What is said of a message that is not whole.
+    said: Said,
     data: Mutex<Data>,
 }
 
@@ -207,6 +211,7 @@ impl Conversation {
             voice: Voice::default(),
             agent: None,
             witness: OnceLock::new(),
+            said: Said::default(),
             data: Mutex::new(data),
         }
     }
@@ -332,8 +337,24 @@ impl Conversation {
     /// Records an event as far as it is kept, then shows it.
     pub fn publish(&self, turn: Option<&TurnId>, kind: EventKind) {
         self.stream.publish_after(turn.cloned(), kind, |event| {
-            let recorder = self.recorder.as_ref();
-            recorder.map_or(0, |recorder| recorder.record(RolloutItem::of_event(event)))
+            let Some(recorder) = &self.recorder else { return 0 };
+            match &event.kind {
+                // Nobody waits for it: what is shown goes first.
+                EventKind::AgentMessageDelta(delta) => {
+                    let turn = event.at.turn_id.as_ref();
+                    self.said.more(turn, &delta.item_id, &delta.delta, recorder);
+                    0
+                }
+                EventKind::ItemCompleted(body) if self.said.ends(body.item.id()) && body.withdrawn => {
+                    recorder.record([RolloutItem::EventMsg(EventMsg::AgentMessagePartial {
+                        turn_id: event.at.turn_id.clone(),
+                        item_id: body.item.id().clone(),
+                        text: String::new(),
+                        withdrawn: true,
+                    })])
+                }
+                _ => recorder.record(RolloutItem::of_event(event)),
+            }
         });
     }
 

@@ -4,7 +4,7 @@ use super::approvals::Approvals;
 use super::aside::aside;
 use super::command::Beside;
 use super::contributors::Contributors;
-use super::editor::{Editor, Unsaved};
+use super::editor::{Editor, SAVED_WITHIN, Saving, Unsaved};
 use super::proposals::Proposals;
 use super::provider::Clients;
 use super::questions::Questions;
@@ -126,8 +126,27 @@ impl Desk {
                 names.join(", ")
             ));
         }
-        if !kept.is_empty() {
-            self.editor.save(thread.clone(), kept).await;
+        if kept.is_empty() {
+            return;
+        }
+        let paths: Vec<PathBuf> = kept.iter().map(|document| document.path.clone()).collect();
+        if self.editor.save(thread.clone(), kept).await == Saving::MayCome {
+            // Whoever waits stops it with the turn.
+            let _in_vain = tokio::time::timeout(SAVED_WITHIN, self.until_saved(thread, &paths)).await;
+        }
+    }
+
+    /// Ends once the disk has what the editor has of these files.
+    async fn until_saved(&self, thread: &ThreadId, paths: &[PathBuf]) {
+        let workspace = self.workspace.seen_by(thread);
+        let mut changed = workspace.changed();
+        loop {
+            let there = workspace.clone();
+            let dirty = aside(move || there.dirty()).await;
+            let is_open = |path: &PathBuf| dirty.iter().any(|document| document.path() == Some(path));
+            if !paths.iter().any(is_open) || changed.changed().await.is_err() {
+                return;
+            }
         }
     }
 
@@ -159,13 +178,17 @@ impl Desk {
         confinement: &Confinement,
     ) -> BTreeMap<String, String> {
         let keys: Vec<&str> = config.secret_variables().collect();
-        exec::environment(
+        let mut variables = exec::environment(
             &config.environment,
             self.env.clone(),
             &keys,
             thread,
             confinement.network(),
-        )
+        );
+        if confinement.reaches_nobody() {
+            exec::without_retries(&mut variables, &config.environment);
+        }
+        variables
     }
 
     /// A command as it is started: through the person's login shell where that is configured.

@@ -6,6 +6,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// One change to what the editor holds: everything in it, or nothing.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +45,18 @@ pub struct Unsaved {
     pub held_unsaved_text: bool,
 }
 
+/// How long a command waits for documents to be saved, where the person may be about to.
+pub const SAVED_WITHIN: Duration = Duration::from_secs(20);
+
+/// What came of a request to save.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Saving {
+    /// What is saved by now is; nothing more is waited for.
+    Over,
+    /// The question was put away without an answer: it may have stood in the way of saving.
+    MayCome,
+}
+
 /// What the editor said. `Applied` is a claim; compare the text that follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplyReply {
@@ -71,8 +84,9 @@ pub trait Editor: Send + Sync + 'static {
         std::future::ready(()).boxed()
     }
 
-    /// Asks for documents that a thread changed to be saved, so that commands see them. Ends when they are, or will not be.
-    fn save(&self, thread: ThreadId, documents: Vec<Unsaved>) -> BoxFuture<'static, ()>;
+    /// Asks for documents that a thread changed to be saved, so that commands see them. Ends when they are, or will not be, or
+    /// when the person is about to.
+    fn save(&self, thread: ThreadId, documents: Vec<Unsaved>) -> BoxFuture<'static, Saving>;
 
     /// Whether [`Editor::save`] saves without a question to the person.
     fn saves_on_request(&self) -> bool {

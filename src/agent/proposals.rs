@@ -26,6 +26,7 @@ use crate::protocol::item::{FileChangeKind, LineRange};
 use crate::protocol::proposal::{
     Hunk, HunkStatus, Proposal, ProposalDecideParams, ProposalEditParams, ProposalFile, ProposalStatus,
 };
+use crate::shown;
 use crate::store::proposals::{Bounds, Note, Shelf};
 use crate::workspace::{Document, Workspace, uri};
 use entry::{Entry, open_for_decision};
@@ -35,7 +36,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::oneshot;
+use tokio::sync::mpsc;
 
 /// Bytes of text that are written to the disk before a proposal is shown; more are written meanwhile.
 const SMALL: usize = 256 << 10;
@@ -114,6 +115,15 @@ impl Looked {
     }
 }
 
+/// What there is to apply of a proposal that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ready {
+    /// What is accepted so far; the rest still waits.
+    Part,
+    /// Nothing waits any more.
+    All(Decided),
+}
+
 /// What the person decided, for the turn that waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decided {
@@ -135,10 +145,14 @@ pub struct Origin {
     /// Unified diff of the whole.
     pub diff: String,
     pub reason: Option<String>,
+    /// The folder that the person works in, from which on the names of files are looked at.
+    pub cwd: PathBuf,
     /// The first folder outside the workspace that would have to be opened.
     pub grant_root: Option<PathBuf>,
     /// Nobody is asked about it.
     pub auto_approved: bool,
+    /// What is accepted is applied at once, and not only when all is decided.
+    pub applies_each: bool,
     /// Where it may be applied by a later server; absent for what leaves nothing on the disk.
     pub bounds: Option<Bounds>,
 }
@@ -147,7 +161,7 @@ pub struct Origin {
 pub struct Waiting {
     pub id: ProposalId,
     desk: Proposals,
-    decided: oneshot::Receiver<Decided>,
+    ready: mpsc::UnboundedReceiver<Ready>,
 }
 
 impl Proposals {
@@ -175,12 +189,12 @@ impl Proposals {
 
     /// Registers a proposal, keeps it and shows it. An older one of the same thread for some of the same files gives way.
     pub async fn open(&self, id: ProposalId, plan: Plan, origin: Origin, stream: Stream) -> Waiting {
-        let (waiter, decided) = oneshot::channel();
+        let (waiter, ready) = mpsc::unbounded_channel();
         // From here on, whatever becomes of the task, the proposal is settled.
         let waiting = Waiting {
             id: id.clone(),
             desk: self.clone(),
-            decided,
+            ready,
         };
         let desk = self.clone();
         // From before it is looked at: somebody may type as soon as it is shown.
@@ -189,12 +203,14 @@ impl Proposals {
             let mut plan = plan;
             plan.note_folders();
             let turn = origin.turn_id.clone();
+            let applies_each = origin.applies_each;
             let bounds = origin.bounds.clone().filter(|_| !origin.auto_approved);
             let texts = plan.files.iter().flat_map(|file| [&file.before, &file.after]);
             let is_small = texts.flatten().map(String::len).sum::<usize>() <= SMALL;
             let proposal = desk.describe(&id, &plan, origin);
             let mut entry = Entry::new(proposal, plan, stream, Some(turn));
             entry.waiter = Some(waiter);
+            entry.applies_each = applies_each;
             entry.bounds = bounds;
             desk.look(&mut entry);
             if !desk.insert(entry) {
@@ -235,7 +251,7 @@ impl Proposals {
     /// False for one that nobody waits for any more: it would stay for ever. A server that stops keeps it for the next one.
     fn insert(&self, entry: Entry) -> bool {
         let mut state = self.lock();
-        if entry.waiter.as_ref().is_some_and(oneshot::Sender::is_closed) && !self.is_stopping() {
+        if entry.waiter.as_ref().is_some_and(mpsc::UnboundedSender::is_closed) && !self.is_stopping() {
             return false;
         }
         state.entries.insert(entry.proposal.id.clone(), entry);
@@ -299,7 +315,7 @@ impl Proposals {
         let files = plan
             .files
             .iter()
-            .map(|file| self.describe_file(id, &workspace, file))
+            .map(|file| self.describe_file(id, &workspace, file, &origin.cwd))
             .collect();
         Proposal {
             id: id.clone(),
@@ -319,7 +335,7 @@ impl Proposals {
         }
     }
 
-    fn describe_file(&self, id: &ProposalId, workspace: &Workspace, file: &FilePlan) -> ProposalFile {
+    fn describe_file(&self, id: &ProposalId, workspace: &Workspace, file: &FilePlan, cwd: &Path) -> ProposalFile {
         let document = workspace.document(&file.path);
         let hunks = file
             .hunks
@@ -336,7 +352,7 @@ impl Proposals {
             })
             .collect();
         tracing::debug!(proposal = %id, path = %file.path.display(), open = document.is_some(), "proposed");
-        ProposalFile {
+        let mut described = ProposalFile {
             path: file.path.clone(),
             uri: document
                 .as_ref()
@@ -347,14 +363,18 @@ impl Proposals {
             base_version: document.as_ref().map(|document| document.version),
             version: document.map(|document| document.version),
             mode: file.mode,
-            not_text: file.whole.as_ref().map(|whole| crate::shown::line(&whole.to_string())),
+            not_text: file.whole.as_ref().map(|whole| shown::line(&whole.to_string())),
+            notes: Vec::new(),
             // Large, and the same in every event: who wants them reads the proposal.
             before: None,
             after: None,
             current: None,
             result: None,
             hunks,
-        }
+        };
+        let name = described.new_name().map(|name| name.strip_prefix(cwd).unwrap_or(name));
+        described.notes = shown::alike::of_paths(name);
+        described
     }
 
     /// Looks at the files of waiting proposals, without holding anything up meanwhile, and puts their hunks in place.
@@ -653,7 +673,7 @@ impl Proposals {
             more |= !in_place && hunk.status == HunkStatus::Accepted;
             if in_place {
                 hunk.status = HunkStatus::Accepted;
-            } else if hunk.status != HunkStatus::Accepted {
+            } else if !matches!(hunk.status, HunkStatus::Accepted | HunkStatus::Applied) {
                 hunk.status = HunkStatus::Rejected;
             }
         }
@@ -663,6 +683,18 @@ impl Proposals {
             ..Decided::default()
         });
         Ok(entry.publish())
+    }
+
+    /// Accepted hunks were applied, or not, while others are undecided. Reads the files.
+    pub fn part_is_applied(&self, id: &ProposalId, results: &BTreeMap<HunkId, HunkStatus>) {
+        if let Some(entry) = self.lock().entries.get_mut(id) {
+            entry.part_is_applied(results);
+        }
+        self.refresh(|entry| entry.proposal.id == *id);
+        if let Some(entry) = self.lock().entries.get_mut(id) {
+            entry.publish();
+        }
+        self.save_later(id);
     }
 
     /// The proposal and its plan, with what the person edited, for whoever applies it.
@@ -765,8 +797,11 @@ impl Proposals {
     /// Which of these files, all open and not saved, the thread has changed by its proposals.
     pub fn changed_by_agent(&self, thread: &ThreadId, unsaved: &[PathBuf]) -> Vec<Unsaved> {
         let state = self.lock();
-        let applied =
-            |entry: &&Entry| entry.proposal.thread_id == *thread && entry.proposal.status == ProposalStatus::Applied;
+        let is_in_files = |proposal: &Proposal| {
+            let any = || entry::hunks(proposal).any(|hunk| hunk.status == HunkStatus::Applied);
+            proposal.status == ProposalStatus::Applied || proposal.status != ProposalStatus::Undone && any()
+        };
+        let applied = |entry: &&Entry| entry.proposal.thread_id == *thread && is_in_files(&entry.proposal);
         // The first change tells what was there before the agent: ids sort by their time.
         let first = |path: &PathBuf| {
             let mut files = state
@@ -786,16 +821,16 @@ impl Proposals {
 }
 
 impl Waiting {
-    /// The person's decision; nothing if it can never come.
-    pub async fn decided(&mut self) -> Option<Decided> {
-        (&mut self.decided).await.ok()
+    /// What there is to apply next; nothing if it can never come. After all of it nothing comes.
+    pub async fn ready(&mut self) -> Option<Ready> {
+        self.ready.recv().await
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
         // Before anything is looked at: one that is only about to be registered is seen to be nobody's then.
-        self.decided.close();
+        self.ready.close();
         if self.desk.is_stopping() {
             return;
         }

@@ -8,7 +8,7 @@ pub(super) mod report;
 use super::apply::{self, HunkResult, Outcome, Scope};
 use super::aside::aside;
 use super::permissions::Reader;
-use super::proposals::{Decided, Origin, Proposals, Waiting};
+use super::proposals::{Decided, Origin, Proposals, Ready, Waiting};
 use super::turn::{Turn, WaitsFor};
 use crate::ids::{HunkId, ItemId, ProposalId};
 use crate::patch::files::{self, DiskFiles, FileText, Files, JudgedFiles, ReadError, Whole};
@@ -143,14 +143,14 @@ pub(super) async fn run(
         ));
     }
     let nobody_asked = checked.auto_approved;
-    let shown = Shown {
+    let mut shown = Shown {
         item_id: item_id.clone(),
         proposal_id: ProposalId::fresh(),
         changes,
         applied: None,
         auto_approved: nobody_asked,
     };
-    let proposal_id = &shown.proposal_id;
+    let proposal_id = &shown.proposal_id.clone();
     turn.start_item(shown.item(ItemStatus::InProgress, None));
     let recorded = turn.conversation.recorder.is_some();
     let origin = Origin {
@@ -159,8 +159,10 @@ pub(super) async fn run(
         item_id,
         diff: shown.changes.iter().map(|change| change.diff.as_str()).collect(),
         reason: checked.reason,
+        cwd: turn.settings.cwd.clone(),
         grant_root: checked.grant_root,
         auto_approved: nobody_asked,
+        applies_each: turn.config.edits.applies_each,
         // A conversation that leaves nothing on the disk leaves no proposal there either.
         bounds: recorded.then(|| turn.bounds()),
     };
@@ -173,11 +175,26 @@ pub(super) async fn run(
         tracing::info!(thread = %turn.conversation.id, proposal = %proposal_id, "the policy accepts this patch: nobody is asked");
         proposals.accept_unasked(proposal_id);
     }
-    let decided = tokio::select! {
-        biased;
-        // What was decided before the stop counts; an editor's preview may have it in the files by now.
-        decided = waiting.decided() => decided,
-        () = turn.cancel.cancelled() => None,
+    let decided = loop {
+        let ready = tokio::select! {
+            biased;
+            // What was decided before the stop counts; an editor's preview may have it in the files by now.
+            ready = waiting.ready() => ready,
+            () = turn.cancel.cancelled() => None,
+        };
+        match ready {
+            // A task of its own, as below.
+            Some(Ready::Part) => {
+                let applied = turn.desk.steps.spawn(apply_part(turn.clone(), proposal_id.clone()));
+                if let Err(error) = applied.await {
+                    turn.warn(format!(
+                        "Applying what was accepted failed inside Countersign: {error}."
+                    ));
+                }
+            }
+            Some(Ready::All(decided)) => break Some(decided),
+            None => break None,
+        }
     };
     drop(waiting_status);
     let Some(decided) = decided else {
@@ -192,10 +209,17 @@ pub(super) async fn run(
                 "The turn was stopped before the person decided; nothing was changed.",
             ),
         };
+        if let Some(told) = shown.broken_off(turn, shown_words) {
+            return Ok(ToolOutput::not_done(told));
+        }
         turn.complete_item(shown.item(ItemStatus::Interrupted, Some(shown_words.to_owned())));
         return Ok(ToolOutput::not_done(told));
     };
     if let Some(words) = Proposals::superseded(&decided) {
+        let newer = "A newer proposal took the place of what was not decided.";
+        if let Some(told) = shown.broken_off(turn, newer) {
+            return Ok(ToolOutput::not_done(told));
+        }
         turn.complete_item(shown.item(ItemStatus::Interrupted, Some(words.clone())));
         return Ok(ToolOutput::not_done(words));
     }
@@ -265,6 +289,61 @@ impl Shown {
             outcome,
         }
     }
+
+    /// Ends the item of a proposal that is not wholly decided, and some of which is in the files: what the model hears. Nothing if none
+    /// of it is.
+    fn broken_off(&mut self, turn: &Turn, why: &str) -> Option<String> {
+        let (proposal, plan) = turn.desk.proposals.decided(&self.proposal_id)?;
+        let outcome = apply::so_far(&proposal, &plan, why)?;
+        self.applied = applied(&plan, &outcome, &turn.settings.cwd);
+        let told = report(&turn.scope(), &outcome, &[], false);
+        turn.complete_item(self.item(ItemStatus::Interrupted, Some(told.clone())));
+        Some(told)
+    }
+}
+
+/// Applies what is accepted while the rest waits. What cannot be applied waits again.
+async fn apply_part(turn: Arc<Turn>, id: ProposalId) {
+    let scope = turn.scope();
+    let outcome = apply::run_part(&scope, &id).await;
+    record(&turn, &outcome).await;
+    let (proposals, results) = (turn.desk.proposals.clone(), hunk_statuses(&outcome));
+    aside(move || proposals.part_is_applied(&id, &results)).await;
+    for warning in warnings(&scope, &outcome) {
+        turn.warn(warning);
+    }
+    if let Some(error) = &outcome.error {
+        turn.warn(format!(
+            "What was accepted is not in the files, and waits again. {error}"
+        ));
+    }
+    watch(&turn, outcome);
+}
+
+/// Notes what was changed, so that it can be undone.
+async fn record(turn: &Arc<Turn>, outcome: &Outcome) {
+    turn.with_diff(|diff| super::undo::note(diff, &outcome.changed));
+    turn.track.made_folders(&outcome.made);
+    // Before anybody is told: what is shown as done can be taken back, also after a crash.
+    let saving = turn.clone();
+    aside(move || super::undo::save(&saving)).await;
+}
+
+/// Tells the model what becomes of applied text in the editor.
+fn watch(turn: &Turn, outcome: Outcome) {
+    let Some(aftermath) = outcome.aftermath else {
+        return;
+    };
+    let conversation = turn.conversation.clone();
+    tokio::spawn(async move {
+        if let Some(lines) = aftermath.watch().await {
+            tracing::info!(thread = %conversation.id, "applied text was changed further in the editor");
+            conversation.note(format!(
+                "After your patch was applied, some of its lines were changed further in the editor, by its formatter or by \
+                 the person (- as applied, + there now). {lines}"
+            ));
+        }
+    });
 }
 
 /// Applies what was decided, says what became of it, and settles the proposal.
@@ -276,11 +355,7 @@ async fn carry_out(
     places: Arc<Vec<Place>>,
 ) -> ToolOutput {
     let outcome = grant::carry_out(&turn, &waiting.id, &shown.item_id, &decided, places).await;
-    turn.with_diff(|diff| super::undo::note(diff, &outcome.changed));
-    turn.track.made_folders(&outcome.made);
-    // Before anybody is told: what is shown as done can be taken back, also after a crash.
-    let saving = turn.clone();
-    aside(move || super::undo::save(&saving)).await;
+    record(&turn, &outcome).await;
     let status = match outcome.status {
         ProposalStatus::Applied => ItemStatus::Completed,
         ProposalStatus::Rejected => ItemStatus::Declined,
@@ -305,19 +380,9 @@ async fn carry_out(
         shown.applied = applied(&plan, &outcome, &turn.settings.cwd);
     }
     turn.complete_item(shown.item(status, Some(report.clone())));
-    if let Some(aftermath) = outcome.aftermath {
-        let conversation = turn.conversation.clone();
-        tokio::spawn(async move {
-            if let Some(lines) = aftermath.watch().await {
-                tracing::info!(thread = %conversation.id, "applied text was changed further in the editor");
-                conversation.note(format!(
-                    "After your patch was applied, some of its lines were changed further in the editor, by its formatter or by \
-                     the person (- as applied, + there now). {lines}"
-                ));
-            }
-        });
-    }
-    ToolOutput::new(report, outcome.status == ProposalStatus::Applied)
+    let is_applied = outcome.status == ProposalStatus::Applied;
+    watch(&turn, outcome);
+    ToolOutput::new(report, is_applied)
 }
 
 fn changes(plan: &Plan, cwd: &Path) -> Vec<FileChange> {
@@ -335,7 +400,7 @@ fn changes(plan: &Plan, cwd: &Path) -> Vec<FileChange> {
 fn applied(plan: &Plan, outcome: &Outcome, cwd: &Path) -> Option<Vec<FileChange>> {
     let is_taken = |hunk: &apply::HunkOutcome| hunk.result == HunkResult::Taken && hunk.edited.is_none();
     let all = outcome.files.iter().flat_map(|file| &file.hunks).all(is_taken);
-    if all || outcome.status != ProposalStatus::Applied {
+    if all || !has_taken(outcome) {
         return None;
     }
     let made = plan.files.iter().filter_map(|file| {
@@ -367,12 +432,18 @@ fn applied(plan: &Plan, outcome: &Outcome, cwd: &Path) -> Option<Vec<FileChange>
     Some(made.collect())
 }
 
+/// Whether some of it is in the files.
+fn has_taken(outcome: &Outcome) -> bool {
+    let mut hunks = outcome.files.iter().flat_map(|file| &file.hunks);
+    hunks.any(|hunk| hunk.result == HunkResult::Taken)
+}
+
 pub(super) fn hunk_statuses(outcome: &Outcome) -> BTreeMap<HunkId, HunkStatus> {
     let mut statuses = BTreeMap::new();
     for hunk in outcome.files.iter().flat_map(|file| &file.hunks) {
         let status = match hunk.result {
             HunkResult::Taken => HunkStatus::Applied,
-            HunkResult::Rejected => HunkStatus::Rejected,
+            HunkResult::Rejected | HunkResult::Undone => HunkStatus::Rejected,
             HunkResult::Conflict => HunkStatus::Conflicting,
             HunkResult::NotApplied => HunkStatus::Pending,
         };

@@ -6,7 +6,7 @@ use super::conversation::Conversation;
 use super::desk::Desk;
 use super::permissions;
 use super::prompt;
-use super::proposals::{Adopted, Decided, Proposals, Waiting};
+use super::proposals::{Adopted, Decided, Proposals, Ready, Waiting};
 use super::propose::report::report;
 use super::propose::{hunk_statuses, warnings};
 use super::stream::Stream;
@@ -108,28 +108,61 @@ pub(super) fn stream_of(shared: &Shared, thread: &ThreadId) -> Stream {
 
 /// Waits for the person, applies what they took, and leaves a note for the model.
 async fn wait(shared: Arc<Shared>, mut waiting: Waiting, thread_id: ThreadId, bounds: Bounds) {
-    let Some(decided) = waiting.decided().await else {
-        return;
-    };
     let desk = shared.desk.clone();
+    let decided = loop {
+        match waiting.ready().await {
+            Some(Ready::Part) => {
+                let part = apply_part(desk.clone(), waiting.id.clone(), thread_id.clone(), bounds.clone());
+                if let Err(error) = desk.steps.spawn(part).await {
+                    tracing::error!(proposal = %waiting.id, %error, "applying what was accepted broke off");
+                }
+            }
+            Some(Ready::All(decided)) => break decided,
+            None => return,
+        }
+    };
     // A step of its own: it runs to its end also when the server stops.
     desk.steps.spawn(carry_out(shared, waiting, thread_id, bounds, decided));
+}
+
+fn scope(desk: &Arc<Desk>, thread_id: &ThreadId, bounds: &Bounds) -> Scope {
+    Scope {
+        desk: desk.clone(),
+        thread: thread_id.clone(),
+        workspace: desk.workspace.seen_by(thread_id),
+        cwd: bounds.cwd.clone(),
+        confinement: bounds.confinement(),
+        reader: Arc::new(permissions::reader_within(desk, bounds)),
+    }
+}
+
+/// Applies what is accepted while the rest waits. What cannot be applied waits again.
+async fn apply_part(desk: Arc<Desk>, id: ProposalId, thread_id: ThreadId, bounds: Bounds) {
+    let scope = scope(&desk, &thread_id, &bounds);
+    let outcome = apply::run_part(&scope, &id).await;
+    remember(&desk, &id, &thread_id, &outcome).await;
+    let (proposals, results, of) = (desk.proposals.clone(), hunk_statuses(&outcome), id.clone());
+    aside(move || proposals.part_is_applied(&of, &results)).await;
+    let failed = outcome.error.iter();
+    let failed = failed.map(|error| format!("What was accepted is not in the files, and waits again. {error}"));
+    for message in warnings(&scope, &outcome).into_iter().chain(failed) {
+        desk.proposals.tell(&id, EventKind::Warning(Warning { message }));
+    }
 }
 
 async fn carry_out(shared: Arc<Shared>, waiting: Waiting, thread_id: ThreadId, bounds: Bounds, decided: Decided) {
     let desk: &Arc<Desk> = &shared.desk;
     let id = &waiting.id;
     let words = match Proposals::superseded(&decided) {
-        Some(words) => words,
+        Some(words) => {
+            let so_far = desk.proposals.decided(id);
+            let newer = "A newer proposal took the place of what was not decided.";
+            let so_far = so_far.and_then(|(proposal, plan)| apply::so_far(&proposal, &plan, newer));
+            let told = |outcome| report(&scope(desk, &thread_id, &bounds), &outcome, &[], false);
+            so_far.map_or(words, told)
+        }
         None => {
-            let scope = Scope {
-                desk: desk.clone(),
-                thread: thread_id.clone(),
-                workspace: desk.workspace.seen_by(&thread_id),
-                cwd: bounds.cwd.clone(),
-                confinement: bounds.confinement(),
-                reader: Arc::new(permissions::reader_within(desk, &bounds)),
-            };
+            let scope = scope(desk, &thread_id, &bounds);
             let outcome = match closed(&scope, id, &decided).await {
                 Some(closed) => closed,
                 None => apply::run(&scope, id, &decided).await,
@@ -180,7 +213,7 @@ async fn closed(scope: &Scope, id: &ProposalId, decided: &Decided) -> Option<Out
     let path = tokio::task::spawn_blocking(look).await.ok()??;
     let mut files = apply::first_results(&proposal, &plan);
     for hunk in files.iter_mut().flat_map(|file| &mut file.hunks) {
-        if hunk.result == HunkResult::Taken {
+        if hunk.result == HunkResult::Taken && !hunk.applied {
             hunk.result = HunkResult::NotApplied;
         }
     }

@@ -22,14 +22,14 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     (
         "rollback",
         "[NUMBER]",
-        "Drop the last turn from the conversation, or so many; files stay as they are",
+        "Delete the last turn from the conversation, or so many; files stay as they are",
     ),
     ("fork", "", "Fork the conversation into another document"),
     ("rename", "NAME", "Give the conversation a name"),
     (
         "list",
         "",
-        "List the conversations, to open, copy and archive them, and to bring them back",
+        "List the conversations, to open, copy, archive and unarchive them",
     ),
     ("help", "", "Say what can be written here"),
 ];

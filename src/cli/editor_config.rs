@@ -8,7 +8,7 @@ use std::process::ExitCode;
 const HELIX_LANGUAGES: &str = include_str!("../../editors/helix/languages.txt");
 const EMACS: &str = include_str!("../../editors/emacs/countersign.el");
 const KAKOUNE: &str = include_str!("editor_config/kakoune.kak");
-const NEOVIM: &str = include_str!("editor_config/neovim.lua");
+const NEOVIM: &str = include_str!("../../editors/nvim/countersign.lua");
 const SUBLIME: &str = include_str!("editor_config/sublime.json");
 const VIM: &str = include_str!("editor_config/vim.vim");
 const VSCODE: &str = include_str!("editor_config/vscode.json");

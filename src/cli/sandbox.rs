@@ -1,7 +1,9 @@
 //! `countersign sandbox`: a command confined as the agent's commands are, with its own streams and exit status.
 
 use crate::config::bounds::{Bounds, Memory};
+use crate::config::environment::EnvironmentPolicy;
 use crate::config::requests::{self, Credential, Requests};
+use crate::exec::profile::{secrets, secrets_of_the_system};
 use crate::exec::{Confinement, role};
 use crate::protocol::settings::SandboxPolicy;
 use clap::{Parser as _, ValueEnum};
@@ -33,6 +35,9 @@ pub struct Args {
     /// A file or folder that can be neither read nor written.
     #[arg(long, value_name = "PATH")]
     unreadable: Vec<PathBuf>,
+    /// Let this be read, though keys, logins or conversations lie there, which are closed otherwise.
+    #[arg(long, value_name = "PATH")]
+    readable: Vec<PathBuf>,
     /// Keep every file or folder of this name read-only, at any depth.
     #[arg(long, value_name = "NAME")]
     protected: Vec<String>,
@@ -185,7 +190,13 @@ fn prepare(args: &Args) -> Result<(PathBuf, Confinement), String> {
         std::slice::from_ref(&cwd),
         (tmpdir.as_deref(), home.as_deref()),
     );
-    let mut confinement = roots.into_iter().fold(confinement, Confinement::with_writable);
+    let named: Vec<PathBuf> = found("readable", &args.readable)?
+        .into_iter()
+        .chain(roots.iter().cloned())
+        .chain([cwd.clone()])
+        .collect();
+    let confinement = roots.into_iter().fold(confinement, Confinement::with_writable);
+    let mut confinement = close(confinement, &named, home.as_deref());
     if let Some(walls) = confinement.walls_mut() {
         walls.read_only.extend(closed(&args.read_only)?);
         walls.unreadable.extend(closed(&args.unreadable)?);
@@ -197,6 +208,28 @@ fn prepare(args: &Args) -> Result<(PathBuf, Confinement), String> {
     let requests = requests(&args.credential, &args.method)?;
     let confinement = confinement.requesting(&requests, &crate::cli::environment());
     Ok((cwd, confinement))
+}
+
+/// Without what the agent's commands do not read either: keys and logins, and Countersign's own folders with the conversations
+/// of all projects. What is named stays open.
+fn close(confinement: Confinement, named: &[PathBuf], home: Option<&Path>) -> Confinement {
+    let env = crate::cli::environment();
+    let own = crate::cli::home();
+    let mut keys = secrets(home, own.as_deref().unwrap_or(Path::new("")), &env);
+    keys.extend(secrets_of_the_system(&env));
+    keys.retain(|place| !named.iter().any(|path| path.starts_with(place)));
+    let usual = home.map(|home| home.join(".countersign"));
+    let folders = own
+        .into_iter()
+        .chain(usual)
+        .filter_map(|folder| folder.canonicalize().ok());
+    folders.fold(confinement.without(&keys), |confinement, folder| {
+        let open: Vec<PathBuf> = named.iter().filter(|path| path.starts_with(&folder)).cloned().collect();
+        match open.contains(&folder) {
+            true => confinement,
+            false => confinement.without_all_but(&folder, &open),
+        }
+    })
 }
 
 /// `name`, `name:port`, `address`, `1.2.3.4:port` or `[address]:port`.
@@ -241,15 +274,18 @@ fn requests(credentials: &[String], methods: &[String]) -> Result<Requests, Stri
 
 /// The person's own environment, without what looks like a secret, and with the marks of the sandbox.
 fn environment(confinement: &Confinement) -> Vec<(String, String)> {
-    let mut variables: Vec<(String, String)> = crate::cli::environment().into_iter().collect();
+    let mut variables = crate::cli::environment();
     if !confinement.is_outside() {
-        variables.retain(|(name, _)| !crate::exec::looks_secret(name));
-        variables.push(("COUNTERSIGN_SANDBOX".to_owned(), "1".to_owned()));
+        variables.retain(|name, _| !crate::exec::looks_secret(name));
+        variables.insert("COUNTERSIGN_SANDBOX".to_owned(), "1".to_owned());
     }
     if !confinement.network() {
         for name in ["COUNTERSIGN_SANDBOX_NETWORK_DISABLED", "CODEX_SANDBOX_NETWORK_DISABLED"] {
-            variables.push((name.to_owned(), "1".to_owned()));
+            variables.insert(name.to_owned(), "1".to_owned());
         }
     }
-    variables
+    if confinement.reaches_nobody() {
+        crate::exec::without_retries(&mut variables, &EnvironmentPolicy::default());
+    }
+    variables.into_iter().collect()
 }

@@ -394,6 +394,7 @@ fn edits(values: &Map<String, Value>) -> Edits {
     let table = values.get("edits").and_then(Value::as_object).unwrap_or(&empty);
     Edits {
         approve: parsed(table, "approve").unwrap_or_default(),
+        applies_each: table.get("apply").and_then(Value::as_str) != Some("together"),
         hints: flag(table, "hints").unwrap_or(true),
     }
 }

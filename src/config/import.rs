@@ -12,6 +12,35 @@ use serde_json::{Map, Value};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+/// What lies in such a folder besides settings, and why it stays there. Instructions, prompts and the login are brought along.
+const STAYS: [(&str, &str); 12] = [
+    (
+        "sessions",
+        "conversations stay there, where `countersign thread list --codex` finds them",
+    ),
+    ("archived_sessions", "archived conversations stay there"),
+    ("history.jsonl", "what was typed before stays there"),
+    (
+        "rules",
+        "rules about commands stay there, since they allow what nobody was asked about here: look them through, and copy the files \
+         that you want into the folder `rules` of the home folder",
+    ),
+    ("skills", "skills stay there: Countersign has none yet"),
+    ("agents", "agents stay there: Countersign reads none from files"),
+    (
+        "AGENTS.override.md",
+        "stays there: put what you need of it into AGENTS.md",
+    ),
+    ("hooks.json", "hooks stay there: Countersign runs none"),
+    ("memories", "memories stay there: Countersign keeps none"),
+    ("plugins", "plugins stay there: Countersign loads none"),
+    ("themes", "themes stay there: they are the terminal's"),
+    (
+        ".credentials.json",
+        "logins to MCP servers stay there: `countersign mcp login` makes new ones",
+    ),
+];
+
 /// What would be done.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
@@ -67,6 +96,7 @@ pub fn plan(from: &Path, home: &Path, person: Option<&Path>, login: Option<&Path
     plan.settings(&from.join("config.toml"), person)?;
     plan.file(from, "AGENTS.md");
     plan.prompts(from);
+    plan.rest(from);
     match login {
         _ if !from.join("auth.json").is_file() => {}
         None => plan
@@ -192,6 +222,14 @@ impl Plan {
         for name in names {
             self.file(from, &format!("prompts/{name}"));
         }
+    }
+
+    /// Names what is there besides, and what becomes of it.
+    fn rest(&mut self, from: &Path) {
+        let there = STAYS
+            .iter()
+            .filter(|(name, _)| from.join(name).symlink_metadata().is_ok());
+        self.left.extend(there.map(|(name, why)| format!("{name}: {why}")));
     }
 
     /// What it would do, in lines. Secrets are not shown; else nothing hides in them, whatever the other files say.

@@ -200,6 +200,8 @@ pub(super) const GRANULAR: &[Key] = &[
 ];
 /// What `edits.approve` can be; a later word asks less.
 pub(super) const EDIT_APPROVALS: &[&str] = &["ask", "workspace"];
+/// What `edits.apply` can be.
+const EDIT_APPLICATIONS: &[&str] = &["each", "together"];
 pub(super) const SANDBOXES: &[&str] = &["read-only", "workspace-write", "danger-full-access", "full-access"];
 
 /// Who answers questions; the last two are other names of `auto`.
@@ -897,6 +899,12 @@ const EDITS: &[Key] = &[
         Kind::Choice(EDIT_APPROVALS),
         "Which patches are applied without asking.",
     ),
+    anyone(
+        "apply",
+        Kind::Choice(EDIT_APPLICATIONS),
+        "When an accepted hunk is applied: `each` at once, or all `together` once the whole proposal is decided.",
+    )
+    .or("\"each\""),
     anyone(
         "hints",
         Kind::Flag,

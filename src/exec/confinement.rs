@@ -443,6 +443,13 @@ impl Confinement {
         self.walls.as_ref().is_none_or(|walls| walls.network)
     }
 
+    /// Whether no host can be reached at all, this machine's own left aside.
+    pub fn reaches_nobody(&self) -> bool {
+        self.walls
+            .as_ref()
+            .is_some_and(|walls| !walls.network && walls.hosts.is_empty())
+    }
+
     /// The folders that may be written; empty outside the sandbox, where all may.
     pub fn writable_roots(&self) -> &[PathBuf] {
         self.walls.as_ref().map_or(&[], |walls| &walls.roots)

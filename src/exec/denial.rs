@@ -80,6 +80,24 @@ const QUOTED: usize = 300;
 /// Lines of the output that are looked at, from its end.
 const LINES: usize = 2000;
 
+/// What a script went without although it succeeded: of a pipe only the last program's status is seen. In words for whoever reads
+/// its output; nothing else follows from it.
+pub(super) fn behind_a_pipe(ran: &Ran<'_>, argv: &[String]) -> Option<String> {
+    let is_piped = argv.iter().any(|word| word.replace("||", "").contains('|'));
+    if !is_piped || ran.exit_code != 0 || ran.confinement.network() {
+        return None;
+    }
+    let plain = super::output::plain(ran.output);
+    let named = |refused: &&Refused| plain.to_ascii_lowercase().contains(&refused.host);
+    if let Some(refused) = ran.refused.iter().rev().find(named) {
+        return Some(refused.to_string());
+    }
+    let mut lines = plain.lines().rev().take(LINES).filter(|line| !is_compared(line));
+    lines
+        .find_map(|line| network::judge(line, false))
+        .map(|denial| denial.reason)
+}
+
 /// Judges a command that ran confined.
 pub(super) fn judge(ran: &Ran<'_>) -> Option<Denial> {
     let network = ran.confinement.network();
@@ -206,6 +224,16 @@ mod tests {
             }
         }
 
+        fn confinement(&self, network: bool) -> Confinement {
+            let policy = SandboxPolicy::WorkspaceWrite {
+                writable_roots: vec![],
+                network_access: network,
+                exclude_tmpdir_env_var: true,
+                exclude_slash_tmp: true,
+            };
+            Confinement::new(&policy, &self.work, &[], None)
+        }
+
         fn judge(&self, exit_code: i32, output: &str, network: bool, blocked: Option<&str>) -> Option<Denial> {
             self.judge_with(exit_code, output, network, blocked, None)
         }
@@ -218,19 +246,13 @@ mod tests {
             blocked: Option<&str>,
             unanswered: Option<&str>,
         ) -> Option<Denial> {
-            let policy = SandboxPolicy::WorkspaceWrite {
-                writable_roots: vec![],
-                network_access: network,
-                exclude_tmpdir_env_var: true,
-                exclude_slash_tmp: true,
-            };
             judge(&Ran {
                 exit_code,
                 output: &output
                     .replace("OUT", &self.outside.display().to_string())
                     .replace("WORK", &self.work.display().to_string()),
                 cwd: &self.work,
-                confinement: &Confinement::new(&policy, &self.work, &[], None),
+                confinement: &self.confinement(network),
                 blocked,
                 unanswered: unanswered.map(str::to_owned),
                 recorded: None,
@@ -709,6 +731,39 @@ mod tests {
                 .contains("system call")
         );
         assert_eq!(place.judge(0, "", true, blocked), None);
+    }
+
+    #[test]
+    fn what_a_pipe_hides_is_said() {
+        let place = Place::new();
+        const LOST: &str = "curl: (6) Could not resolve host: example.org\n";
+        for (script, exit_code, output, network, expected) in [
+            ("curl example.org 2>&1 | tail", 0, LOST, false, true),
+            ("curl example.org 2>&1 | tail", 0, LOST, true, false),
+            ("curl example.org 2>&1 | tail", 1, LOST, false, false),
+            ("curl example.org || true", 0, LOST, false, false),
+            ("curl example.org | tail", 0, "all is well\n", false, false),
+            ("curl example.org | tail", 0, "", false, false),
+        ] {
+            let confinement = place.confinement(network);
+            let ran = Ran {
+                exit_code,
+                output,
+                cwd: &place.work,
+                confinement: &confinement,
+                blocked: None,
+                unanswered: None,
+                recorded: None,
+                refused: Vec::new(),
+            };
+            let argv = ["bash", "-lc", script].map(str::to_owned);
+            let said = behind_a_pipe(&ran, &argv);
+            assert_eq!(said.is_some(), expected, "{script}: {said:?}");
+            assert!(
+                said.is_none_or(|said| said.contains("blocked the network (example.org)")),
+                "{script}"
+            );
+        }
     }
 
     #[test]

@@ -30,6 +30,25 @@ const CUT: [(&str, &str); 2] = [
     ("CODEX_SANDBOX_NETWORK_DISABLED", "1"),
 ];
 
+/// That what is fetched is not tried again: npm does so for minutes, and no second try finds a network.
+const NO_RETRIES: [(&str, &str); 5] = [
+    ("npm_config_fetch_retries", "0"),
+    ("PIP_RETRIES", "0"),
+    ("CARGO_NET_RETRY", "0"),
+    ("BUNDLE_RETRY", "0"),
+    ("UV_HTTP_RETRIES", "0"),
+];
+
+/// For a command that reaches no host at all: what the person sets themselves stays.
+pub fn without_retries(variables: &mut BTreeMap<String, String>, policy: &EnvironmentPolicy) {
+    if policy.inherit == Inherit::None || !policy.include_only.is_empty() {
+        return;
+    }
+    for (name, value) in NO_RETRIES {
+        variables.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+    }
+}
+
 /// The variables for a command, made from the server's own (`inherited`). The steps and their order are those of the
 /// reference system; names in `never` (the providers' keys) are dropped whatever the policy says. Markers come
 /// last, unless the policy sets them itself: that output goes to a program and not to a terminal, unless the policy wants
@@ -405,6 +424,21 @@ mod tests {
         ] {
             assert_eq!(matches(pattern, name), expected, "{pattern} on {name}");
         }
+    }
+
+    #[test]
+    fn what_has_no_network_does_not_try_again() {
+        let mut variables = BTreeMap::from([("PIP_RETRIES".to_owned(), "7".to_owned())]);
+        without_retries(&mut variables, &EnvironmentPolicy::default());
+        assert_eq!(variables["npm_config_fetch_retries"], "0");
+        assert_eq!(variables["PIP_RETRIES"], "7", "what is set stays");
+        let none = EnvironmentPolicy {
+            inherit: Inherit::None,
+            ..Default::default()
+        };
+        let mut variables = BTreeMap::new();
+        without_retries(&mut variables, &none);
+        assert!(variables.is_empty());
     }
 
     #[test]

@@ -233,12 +233,9 @@ impl Profile {
     /// The entries with their places, without patterns.
     fn rules(&self, place: &Place) -> Vec<Rule> {
         let home = place.home.as_deref();
-        let roots: Vec<PathBuf> = place
-            .runtime_roots
-            .iter()
-            .cloned()
-            .chain(self.own_roots(home))
-            .collect();
+        let is_narrow = |folder: &Path| !holds_all_of_a_person(folder, home);
+        let runtime_roots = place.runtime_roots.iter().filter(|root| is_narrow(root));
+        let roots: Vec<PathBuf> = runtime_roots.cloned().chain(self.own_roots(home)).collect();
         let mut rules: Vec<Rule> = Vec::new();
         let mut add = |asked: PathBuf, access: Access, is_cwd: bool| {
             if asked.is_absolute() {
@@ -253,7 +250,9 @@ impl Profile {
         };
         for (subject, access) in &self.filesystem {
             for (asked, is_cwd) in places_of(subject, place, &roots) {
-                add(asked, *access, is_cwd);
+                if !is_cwd || *access != Access::Write || is_narrow(&asked) {
+                    add(asked, *access, is_cwd);
+                }
             }
         }
         // Who names what little may be read closes the rest.
@@ -275,6 +274,13 @@ impl Profile {
         let paths = named.flat_map(|subject| places_of(subject, place, &[]));
         paths.filter_map(|(path, _)| fs::canonicalize(path).ok()).collect()
     }
+}
+
+/// Whether a folder is the person's home folder or holds it, or is the root of all: that somebody works there opens none of these for
+/// writing. Who names one in a profile or grants it means it.
+fn holds_all_of_a_person(folder: &Path, home: Option<&Path>) -> bool {
+    let folder = resolve(folder);
+    folder.parent().is_none() || home.is_some_and(|home| resolve(home).starts_with(&folder))
 }
 
 /// Where a subject lies: each place, and whether it is the thread's own folder. `roots` are the workspace's other folders.

@@ -187,6 +187,7 @@ pub async fn run(
 ) -> Result<Finished, ExecError> {
     let start = Instant::now();
     let (cwd, confinement) = (request.cwd.clone(), request.confinement.clone());
+    let argv = request.argv.clone();
     let (timeout, full) = (request.timeout, request.full.clone());
     let (mut stdout, stdout_end) = Pipe::open().map_err(ExecError::Start)?;
     let (mut stderr, stderr_end) = Pipe::open().map_err(ExecError::Start)?;
@@ -247,16 +248,6 @@ pub async fn run(
     if let Some(error) = line.reports().iter().cloned().find_map(ExecError::of) {
         return Err(error);
     }
-    for report in line.reports() {
-        if report.belongs_to_output() {
-            let text = format!("\n{report}\n");
-            stderr.kept.push(&text);
-            aggregated.push(&text);
-            full.push(&text);
-            live.push(Stream::Stderr, &text);
-        }
-    }
-    live.deliver(&mut on_output);
     let (timed_out, cancelled) = (ending.timed_out(), ending.cancelled());
     let exit_code = if timed_out {
         EXIT_TIMED_OUT
@@ -265,8 +256,7 @@ pub async fn run(
     } else {
         line.exit_code().unwrap_or(EXIT_CANCELLED)
     };
-    let aggregated = aggregated.excerpt();
-    let printed = aggregated.to_string();
+    let printed = aggregated.so_far().to_string();
     let ran = Ran {
         exit_code,
         output: &printed,
@@ -277,9 +267,19 @@ pub async fn run(
         recorded: recorded(line.reports()),
         refused: line.refused_hosts(),
     };
-    let denied = (!confinement.is_outside() && !timed_out && !cancelled)
-        .then(|| denial::judge(&ran))
-        .flatten();
+    let is_judged = !confinement.is_outside() && !timed_out && !cancelled;
+    let denied = is_judged.then(|| denial::judge(&ran)).flatten();
+    let went_without = is_judged.then(|| denial::behind_a_pipe(&ran, &argv)).flatten();
+    let reports = line.reports().iter().filter(|report| report.belongs_to_output());
+    for remark in reports.map(ToString::to_string).chain(went_without) {
+        let text = format!("\n{remark}\n");
+        stderr.kept.push(&text);
+        aggregated.push(&text);
+        full.push(&text);
+        live.push(Stream::Stderr, &text);
+    }
+    live.deliver(&mut on_output);
+    let aggregated = aggregated.excerpt();
     Ok(Finished {
         exit_code,
         stdout: stdout.kept.finish(),

@@ -47,6 +47,24 @@ pub struct Open {
     pub uri: Option<String>,
 }
 
+impl Open {
+    /// A new conversation in the folder of a file.
+    pub(super) fn near(uri: &str) -> Self {
+        Self {
+            uri: Some(uri.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    /// A conversation that there is.
+    pub(super) fn of(thread: ThreadId) -> Self {
+        Self {
+            thread_id: Some(thread),
+            ..Self::default()
+        }
+    }
+}
+
 /// An answer to a question about a command, a folder or a tool.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -219,8 +237,13 @@ pub fn answer(session: &Session, given: Answer) {
 
 /// Makes a new document in the home folder and shows it.
 pub fn open(session: &Session, wish: Open) {
+    open_with(session, wish, "");
+}
+
+/// The same with words at its end, to be sent once the person has written theirs.
+pub(super) fn open_with(session: &Session, wish: Open, draft: &str) {
     session.idle().turned_to_us();
-    let session = session.clone();
+    let (session, draft) = (session.clone(), draft.to_owned());
     tokio::spawn(async move {
         let place = wish.uri.clone().map(|uri| Place {
             uri,
@@ -231,11 +254,16 @@ pub fn open(session: &Session, wish: Open) {
         let folder = super::command::folders(&session, place.as_ref()).into_iter().next();
         let folder = folder.unwrap_or_else(|| session.agent().default_folder());
         let chats = session.agent().desk().home.join("chats");
-        let thread = wish.thread_id;
-        let made = tokio::task::spawn_blocking(move || make(&chats, &folder, thread.as_ref())).await;
+        let (thread, meant) = (wish.thread_id.clone(), wish.thread_id);
+        let made = tokio::task::spawn_blocking(move || make(&chats, &folder, thread.as_ref(), &draft)).await;
         let path = match made.map_err(|error| error.to_string()).and_then(|made| made) {
             Ok(path) => path,
-            Err(trouble) => return session.presenter().message(Severity::Error, &trouble),
+            Err(trouble) => {
+                if let Some(thread) = meant {
+                    session.presenter().leave_answer_to_chat(&thread, false);
+                }
+                return session.presenter().message(Severity::Error, &trouble);
+            }
         };
         let uri = uri::from_path(&path);
         let shown = session.client().can.show_document && session.presenter().show_document(&uri, None, true).await;
@@ -252,7 +280,7 @@ pub fn open(session: &Session, wish: Open) {
 }
 
 /// A file of its own for a new chat.
-fn make(chats: &Path, folder: &Path, thread: Option<&ThreadId>) -> Result<PathBuf, String> {
+pub(crate) fn make(chats: &Path, folder: &Path, thread: Option<&ThreadId>, draft: &str) -> Result<PathBuf, String> {
     let trouble = |error: std::io::Error| {
         format!(
             "No chat document could be made in {}: {error}. Make the folder writable, or open a file of your own whose name ends with \
@@ -268,7 +296,7 @@ fn make(chats: &Path, folder: &Path, thread: Option<&ThreadId>) -> Result<PathBu
         true => String::new(),
         false => format!("folder: {folder}\n"),
     };
-    let text = format!("---\n{thread}{folder}---\n\n{YOU}\n\n");
+    let text = format!("---\n{thread}{folder}---\n\n{YOU}\n\n{draft}");
     for number in 1..MOST_NAMES {
         let path = chats.join(format!("chat-{number}{SUFFIX}"));
         match private::create_new(&path) {

@@ -149,9 +149,10 @@ fn in_file(session: &Session, params: &CodeActionParams, path: &Path, actions: &
             actions.push(action(&title, REWRITE, command::PROMPT, &call));
         }
     }
-    // Some editors tell a server only of its own diagnostics. Who asks by hand may mean one that we do not see.
+    // Some editors give a server only its own diagnostics. Who asks by hand may mean one that we do not see; our plugins give all.
     let by_hand = params.context.trigger_kind == Some(CodeActionTriggerKind::INVOKED);
-    if by_hand && params.context.diagnostics.is_empty() {
+    let sees_all = session.client().can.plugin;
+    if by_hand && !sees_all && params.context.diagnostics.is_empty() {
         let lines = place(Some(touched_lines(params.range)));
         actions.push(action("Fix problems here with agent", FIX, command::FIX, &lines));
     }
@@ -185,8 +186,8 @@ fn of_threads(session: &Session, actions: &mut Vec<CodeAction>) {
         actions.push(action(title, CONTROL, command::STOP_TERMINALS, &()));
     }
     if super::undo::live_to_undo(session).is_some_and(|thread| thread.running().is_none()) {
-        actions.push(action("Undo the agent's last turn", CONTROL, command::UNDO, &()));
-        let title = "Show what the agent's last turn changed";
+        actions.push(action("Agent: Undo last turn's changes", CONTROL, command::UNDO, &()));
+        let title = "Agent: View changes of last turn";
         actions.push(action(title, SHOW, command::SHOW_DIFF, &()));
     }
 }

@@ -2,7 +2,9 @@
 //! progress, questions and edits.
 
 pub(super) mod account;
+mod ask;
 mod review;
+mod rollback;
 mod threads;
 
 pub use review::{Decide, NextChange, ShowProposal};
@@ -78,10 +80,12 @@ type Run = fn(&Session, Vec<Value>) -> Result<(), RequestError>;
 const COMMANDS: &[(&str, Run)] = &[
     (FIX, fix),
     (ASK, |session, arguments| {
-        ask(session, Task::read(ASK, arguments)?, &QUESTIONS)
+        ask::about_selection(session, Task::read(ASK, arguments)?);
+        Ok(())
     }),
     (REWRITE, |session, arguments| {
-        ask(session, Task::read(REWRITE, arguments)?, &REWRITES)
+        ask::to_rewrite(session, Task::read(REWRITE, arguments)?);
+        Ok(())
     }),
     (REVIEW_FILE, review_file),
     (RUN_COMMAND, run_command),
@@ -271,14 +275,14 @@ impl Task {
 fn fix(session: &Session, arguments: Vec<Value>) -> Result<(), RequestError> {
     let task = Task::read(FIX, arguments)?;
     let words = fix_words(&task.place);
-    set_off(session, task, words);
+    set_off(session, task, words, Answer::Changes);
     Ok(())
 }
 
 fn review_file(session: &Session, arguments: Vec<Value>) -> Result<(), RequestError> {
     let task = Task::read(REVIEW_FILE, arguments)?;
     let words = review_words(&task.path);
-    set_off(session, task, words);
+    set_off(session, task, words, Answer::Read);
     Ok(())
 }
 
@@ -349,86 +353,27 @@ fn review_words(path: &Path) -> String {
     )
 }
 
-/// Ready-made instructions, for clients that cannot ask for words of the person's own.
-type Choices = [(&'static str, &'static str)];
-
-const QUESTIONS: [(&str, &str); 3] = [
-    (
-        "Explain it",
-        "Explain what the selected lines do and why, for somebody new to this project. Change nothing.",
-    ),
-    (
-        "Find problems",
-        "Look for faults in the selected lines and explain each with its line. Change nothing.",
-    ),
-    (
-        "How is it used?",
-        "Show where and how the selected code is used in this project. Change nothing.",
-    ),
-];
-
-const REWRITES: [(&str, &str); 4] = [
-    (
-        "Simplify",
-        "Rewrite the selected lines so that they are simpler and easier to read, with the same behaviour.",
-    ),
-    (
-        "Handle errors",
-        "Rewrite the selected lines so that failures are handled and reported clearly.",
-    ),
-    (
-        "Add documentation",
-        "Add documentation comments to the selected code in the style of the project.",
-    ),
-    (
-        "Add tests",
-        "Write tests for the selected code in the way this project writes tests.",
-    ),
-];
-
-/// Asks for an instruction where none came along, then sets the turn off.
-fn ask(session: &Session, task: Task, choices: &'static Choices) -> Result<(), RequestError> {
-    let given = task.place.instruction.clone();
-    if let Some(words) = given.filter(|words| !words.trim().is_empty()) {
-        set_off(session, task, words);
-        return Ok(());
-    }
-    let message = format!("What should Countersign do with {}?", selection_in_words(&task));
-    let titles = choices.iter().map(|(title, _)| *title);
-    let pending = session.outbound().choose(Severity::Info, &message, titles);
-    let session = session.clone();
-    tokio::spawn(async move {
-        let Some(chosen) = pending.await else { return };
-        if let Some((_, words)) = choices.iter().find(|(title, _)| *title == chosen) {
-            set_off(&session, task, (*words).to_owned());
-        }
-    });
-    Ok(())
-}
-
-fn selection_in_words(task: &Task) -> String {
-    let name = task.path.file_name().unwrap_or(task.path.as_os_str()).to_string_lossy();
-    match task.place.lines {
-        Some(lines) if lines.end > lines.start.saturating_add(1) => {
-            format!("lines {} to {} of {name}", lines.start.saturating_add(1), lines.end)
-        }
-        Some(lines) => format!("line {} of {name}", lines.start.saturating_add(1)),
-        None => name.into_owned(),
-    }
+/// What a turn about a place is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// Its changes, which are asked about.
+    Changes,
+    /// Its words: without our plugin a chat document that opens has room for them.
+    Read,
 }
 
 /// Starts a turn about a place, in the background; what goes wrong is shown.
-fn set_off(session: &Session, task: Task, words: String) {
+fn set_off(session: &Session, task: Task, words: String, answer: Answer) {
     session.idle().turned_to_us();
     let session = session.clone();
     tokio::spawn(async move {
-        if let Err(message) = start_turn(&session, task, words).await {
+        if let Err(message) = start_turn(&session, task, words, answer).await {
             session.presenter().message(Severity::Error, &message);
         }
     });
 }
 
-async fn start_turn(session: &Session, task: Task, text: String) -> Result<(), String> {
+async fn start_turn(session: &Session, task: Task, text: String, answer: Answer) -> Result<(), String> {
     let Task { place, path } = task;
     let folder = session.folder_of(&path);
     let context = EditorContext {
@@ -437,7 +382,7 @@ async fn start_turn(session: &Session, task: Task, text: String) -> Result<(), S
         diagnostics: place.diagnostics,
         leave_out: Vec::new(),
     };
-    start_in(session, &folder, text, Some(context)).await
+    start_in(session, &folder, text, Some(context), answer).await
 }
 
 async fn start_in(
@@ -445,6 +390,7 @@ async fn start_in(
     folder: &Path,
     text: String,
     context: Option<EditorContext>,
+    answer: Answer,
 ) -> Result<(), String> {
     let thread = thread_for(session, folder).await?;
     let start = Start {
@@ -455,7 +401,20 @@ async fn start_in(
     let in_words = |error: AgentError| error.to_string();
     let order = thread.in_order().await;
     thread.check_prompt(&start.content).await.map_err(in_words)?;
-    thread.start_turn_in(order, start).await.map_err(in_words)?;
+    let id = thread.id().clone();
+    let opens = answer == Answer::Read && ask::opens_chats(session) && !session.presenter().is_in_document(&id);
+    if opens {
+        session.presenter().leave_answer_to_chat(&id, true);
+    }
+    let started = thread.start_turn_in(order, start).await;
+    match started {
+        Ok(_) if opens => chat::open(session, chat::Open::of(id)),
+        Ok(_) => {}
+        Err(error) => {
+            session.presenter().leave_answer_to_chat(&id, false);
+            return Err(in_words(error));
+        }
+    }
     Ok(())
 }
 
@@ -556,7 +515,7 @@ fn call_prompt(session: &Session, arguments: Vec<Value>) -> Result<(), RequestEr
         )));
     }
     if let Some(place) = call.place() {
-        set_off(session, Task::of(place)?, words);
+        set_off(session, Task::of(place)?, words, Answer::Changes);
         return Ok(());
     }
     let folder = folders(session, None).into_iter().next();
@@ -565,7 +524,7 @@ fn call_prompt(session: &Session, arguments: Vec<Value>) -> Result<(), RequestEr
     let session = session.clone();
     tokio::spawn(async move {
         let context = session.own_context();
-        if let Err(message) = start_in(&session, &folder, words, context).await {
+        if let Err(message) = start_in(&session, &folder, words, context, Answer::Changes).await {
             session.presenter().message(Severity::Error, &message);
         }
     });

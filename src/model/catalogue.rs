@@ -205,6 +205,8 @@ const OFFERED: &[(&str, &str, bool)] = &[
     ("gpt-5.1-codex", "GPT-5.1 Codex", true),
     ("gpt-5.1-codex-max", "GPT-5.1 Codex Max", true),
     ("gpt-5.2", "GPT-5.2", true),
+    ("gpt-5.2-codex", "GPT-5.2 Codex", true),
+    ("gpt-5.3-codex", "GPT-5.3 Codex", true),
     ("gpt-5-mini", "GPT-5 mini", false),
     ("gpt-4.1", "GPT-4.1", false),
     ("o4-mini", "o4-mini", false),
@@ -462,11 +464,13 @@ mod tests {
             "gpt-5.1-codex",
             "gpt-5.1-codex-max",
             "gpt-5.2",
+            "gpt-5.2-codex",
+            "gpt-5.3-codex",
         ];
         assert_eq!(ids(Login::Account, &openai), by_account);
         let by_key = ids(Login::Key, &openai);
-        assert_eq!(by_key[..6], by_account);
-        assert_eq!(by_key[6..], ["gpt-5-mini", "gpt-4.1", "o4-mini"]);
+        assert_eq!(by_key[..8], by_account);
+        assert_eq!(by_key[8..], ["gpt-5-mini", "gpt-4.1", "o4-mini"]);
         assert_eq!(ids(Login::Account, &Provider::default()), [""; 0]);
         let needs_account = Provider {
             requires_openai_auth: true,

@@ -127,6 +127,8 @@ kinds! {
     HUNK_CONFLICTING = "hunkConflicting" (-32803),
     /// What the hunk would put into the file cannot be edited.
     HUNK_NOT_EDITABLE = "hunkNotEditable" (-32803),
+    /// The hunk was accepted and is in its file already; no decision and no edit takes it out.
+    HUNK_APPLIED = "hunkApplied" (-32803),
     /// There is no question with this id.
     APPROVAL_NOT_FOUND = "approvalNotFound" (-32803),
     /// No terminal with this number runs, or is kept until it is read.

@@ -236,7 +236,7 @@ pub enum ThreadItem {
     AgentMessage {
         id: ItemId,
         text: String,
-        /// The turn was stopped, or the stream broke off, before the text was complete.
+        /// The turn was stopped, the stream broke off, or the server was cut off before the text was complete.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         partial: bool,
     },

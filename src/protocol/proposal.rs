@@ -19,13 +19,13 @@ pub enum ProposalStatus {
     Conflicting,
     /// Waits, but none of its undecided hunks fits the files any more: reject it, or bring the text back.
     Stale,
-    /// Decided; the accepted hunks are being written.
+    /// Decided; the accepted hunks that are not in the files yet are being written.
     Accepted,
     /// Every accepted hunk is in the files.
     Applied,
     /// No hunk was accepted.
     Rejected,
-    /// The editor or the disk refused; every file is as it was.
+    /// The editor or the disk refused; every file is as it was, but for hunks that were applied before.
     Failed,
     /// A newer proposal for the same files has taken its place.
     Superseded,
@@ -50,10 +50,13 @@ impl ProposalStatus {
 #[serde(rename_all = "camelCase")]
 pub enum HunkStatus {
     Pending,
+    /// Applied in a moment, or once all is decided: a file that moves, one whose folder is asked about, and any where `edits.apply` is
+    /// `together`.
     Accepted,
     Rejected,
     /// The text it would replace has changed, so it cannot be taken as it is.
     Conflicting,
+    /// It was put into its file, also while others of its proposal wait. No decision takes it out.
     Applied,
 }
 
@@ -106,6 +109,9 @@ pub struct ProposalFile {
     /// Its one hunk has no lines then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_text: Option<String>,
+    /// What looks like something else in the name that the change gives to a file, in sentences; to be shown with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The text that the model saw; absent for a new file. Only `proposal/read` gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,

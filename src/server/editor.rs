@@ -2,7 +2,7 @@
 
 use super::idle::Idle;
 use super::outbound::{Outbound, RequestFailure, Severity};
-use crate::agent::editor::{ApplyReply, Editor, EditorChange, EditorStep, Unsaved};
+use crate::agent::editor::{ApplyReply, Editor, EditorChange, EditorStep, SAVED_WITHIN, Saving, Unsaved};
 use crate::ids::ThreadId;
 use crate::lsp::client::Client;
 use crate::lsp::edit;
@@ -53,7 +53,7 @@ impl EditorPort {
 }
 
 impl EditorPort {
-    fn ask_plugin_to_save(&self, thread_id: ThreadId, documents: Vec<Unsaved>) -> BoxFuture<'static, ()> {
+    fn ask_plugin_to_save(&self, thread_id: ThreadId, documents: Vec<Unsaved>) -> BoxFuture<'static, Saving> {
         let documents = documents
             .into_iter()
             .map(
@@ -74,6 +74,7 @@ impl EditorPort {
             if let Err(error) = pending.await {
                 tracing::info!(%error, "the documents were not saved; the command runs without");
             }
+            Saving::Over
         }
         .boxed()
     }
@@ -124,7 +125,7 @@ impl Editor for EditorPort {
             .notify("window/showMessage", json!({"type": 3, "message": message}));
     }
 
-    fn save(&self, thread: ThreadId, documents: Vec<Unsaved>) -> BoxFuture<'static, ()> {
+    fn save(&self, thread: ThreadId, documents: Vec<Unsaved>) -> BoxFuture<'static, Saving> {
         if self.client.can.plugin {
             return self.ask_plugin_to_save(thread, documents);
         }
@@ -134,7 +135,7 @@ impl Editor for EditorPort {
             .unwrap_or_else(PoisonError::into_inner)
             .insert(thread);
         if !first {
-            return async {}.boxed();
+            return async { Saving::Over }.boxed();
         }
         let names: Vec<_> = documents
             .iter()
@@ -142,16 +143,20 @@ impl Editor for EditorPort {
             .map(|name| name.to_string_lossy())
             .collect();
         let message = format!(
-            "Countersign is about to run a command, which sees the files on disk. Its changes to {} are not saved yet. Save them now \
-             and go on, or run without.",
-            names.join(", ")
+            "Countersign is about to run a command, which sees the files on disk. Its changes to {} are not saved yet. Save them and \
+             continue, or run without. Where this question takes the keys, dismiss it and save: the command waits {} seconds for that.",
+            names.join(", "),
+            SAVED_WITHIN.as_secs()
         );
         let (outbound, idle) = (self.outbound.clone(), self.idle.clone());
         async move {
             idle.wait().await;
-            // Whatever is chosen, and also if nothing is, the command runs with what is on the disk by then.
-            let titles = ["Saved, go on", "Run without saving"];
-            let _go_on = outbound.choose(Severity::Info, &message, titles).await;
+            // Whatever is chosen, the command runs with what is on the disk by then.
+            let titles = ["Continue", "Run without Saving"];
+            match outbound.choose(Severity::Info, &message, titles).await {
+                Some(_) => Saving::Over,
+                None => Saving::MayCome,
+            }
         }
         .boxed()
     }

@@ -78,6 +78,8 @@ pub enum Severity {
     Warning = 2,
     Info = 3,
     Log = 4,
+    /// Since LSP 3.18; sent to our own plugins only.
+    Debug = 5,
 }
 
 /// A text for messages: nothing in it hides, and no editor makes a link that runs a command of `[words](command:…)`, whoever

@@ -100,6 +100,8 @@ struct State {
     unopened: Vec<Arc<seen::Unopened>>,
     /// Threads that a document shows, with the document: what stands there is not said in messages too.
     in_documents: BTreeSet<(ThreadId, String)>,
+    /// Threads whose next answer is read in a chat document that opens.
+    read_in_chat: BTreeSet<ThreadId>,
     /// Proposals of an earlier server that the person is not told of yet.
     restored: Vec<Proposal>,
 }
@@ -232,6 +234,8 @@ impl Presenter {
         let plugin = self.shared.client.can.plugin;
         // What a turn comes to is in its document.
         let told = plugin || event.at.turn_id.is_some() && self.is_in_document(&event.at.thread_id);
+        let is_over = matches!(event.kind, EventKind::TurnCompleted(_));
+        let read_in_chat = is_over && self.leave_answer_to_chat(&event.at.thread_id, false);
         match event.kind {
             EventKind::ApprovalRequested(requested) => {
                 let id = requested.approval.id().clone();
@@ -249,7 +253,7 @@ impl Presenter {
                     self.attach(&thread);
                 }
                 let words = words::agent(&changed.state);
-                self.log(Severity::Info, &words);
+                self.record(&words);
             }
             EventKind::UserInputRequested(requested) => {
                 let id = requested.request.id.clone();
@@ -298,7 +302,7 @@ impl Presenter {
             }
             EventKind::FilesChanged(changed) => {
                 self.findings_changed();
-                self.log(Severity::Info, &words::written(&changed));
+                self.record(&words::written(&changed));
             }
             EventKind::Warning(warning) => {
                 self.log(Severity::Warning, &words::indented(&warning.message));
@@ -334,7 +338,7 @@ impl Presenter {
                     self.findings_changed();
                 }
                 if let Some(line) = words::done(&completed.item) {
-                    self.log(Severity::Info, &line);
+                    self.record(&line);
                 }
                 if !told {
                     undone::show(self, &event.at.thread_id, &completed.item);
@@ -346,27 +350,27 @@ impl Presenter {
                     self.message(Severity::Warning, &trouble);
                 }
             }
-            EventKind::TerminalStarted(started) => self.log(Severity::Info, &words::terminal(&started.terminal)),
+            EventKind::TerminalStarted(started) => self.record(&words::terminal(&started.terminal)),
             EventKind::TerminalExited(exited) => {
                 let (number, code) = (exited.terminal_id, exited.exit_code);
-                self.log(
-                    Severity::Info,
-                    &match exited.full_output {
-                        None => format!("Terminal {number} has ended with exit code {code}."),
-                        Some(full) => format!(
-                            "Terminal {number} has ended with exit code {code}. All of its output: {}",
-                            crate::shown::path(&full)
-                        ),
-                    },
-                );
+                self.record(&match exited.full_output {
+                    None => format!("Terminal {number} has ended with exit code {code}."),
+                    Some(full) => format!(
+                        "Terminal {number} has ended with exit code {code}. All of its output: {}",
+                        crate::shown::path(&full)
+                    ),
+                });
             }
             // What an agent says at its end is for the one that it works for.
             EventKind::TurnCompleted(completed) if !told && !self.is_agent(&event.at.thread_id) => {
                 let running = self.shared.agent.desk().terminals.running(Some(&event.at.thread_id));
                 if let Some(line) = words::run_on(&running) {
-                    self.log(Severity::Info, &line);
+                    self.record(&line);
                 }
-                if let Some(answer) = completed.last_agent_message.filter(|answer| !answer.trim().is_empty()) {
+                if let Some(answer) = completed
+                    .last_agent_message
+                    .filter(|answer| !read_in_chat && !answer.trim().is_empty())
+                {
                     // Any line of it could look like one of the server's own.
                     let answer = words::indented(&words::cut(&answer, 1500));
                     self.message(Severity::Info, &format!("Agent: {answer}"));
@@ -395,7 +399,16 @@ impl Presenter {
         };
     }
 
-    fn is_in_document(&self, thread: &ThreadId) -> bool {
+    /// Whether the next answer of a thread is read in a chat document that opens, from now on; returns whether it was.
+    pub fn leave_answer_to_chat(&self, thread: &ThreadId, is_read_there: bool) -> bool {
+        let mut state = self.state();
+        match is_read_there {
+            true => !state.read_in_chat.insert(thread.clone()),
+            false => state.read_in_chat.remove(thread),
+        }
+    }
+
+    pub fn is_in_document(&self, thread: &ThreadId) -> bool {
         self.state().in_documents.iter().any(|(shown, _)| shown == thread)
     }
 
@@ -417,6 +430,15 @@ impl Presenter {
             "window/logMessage",
             json!({"type": severity as u8, "message": crate::shown::prose(text)}),
         );
+    }
+
+    /// What happens, for the editor's log. Our plugins show it all themselves: there it is for whoever looks closer.
+    fn record(&self, text: &str) {
+        let severity = match self.shared.client.can.plugin {
+            true => Severity::Debug,
+            false => Severity::Info,
+        };
+        self.log(severity, text);
     }
 
     /// Ends when a question may be asked that nobody waits for: when the person does not type, or the client's questions

@@ -269,6 +269,12 @@ impl Visible {
         if !self.held.is_empty() && self.settle(c, shown) {
             return;
         }
+        // What most text is made of is what it seems to be, and needs no tables.
+        if c.is_ascii_graphic() {
+            self.write_blanks(false, shown);
+            self.line_ends = 0;
+            return self.put(c, shown);
+        }
         if self.form == Form::Prose && matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
         {
             self.returned = c == '\r';
@@ -288,13 +294,19 @@ impl Visible {
         if c != ' ' && category(c) == GeneralCategory::SpaceSeparator {
             return self.show(c, shown);
         }
-        shown.push(c);
-        self.last = Some(c);
         // A skin belongs to what it is put on.
-        if !CodePointSetData::new::<EmojiModifier>().contains(c) || self.base.is_none() {
-            self.base = Some(c);
-            self.marks = 0;
+        if CodePointSetData::new::<EmojiModifier>().contains(c) && self.base.is_some() {
+            shown.push(c);
+            self.last = Some(c);
+            return;
         }
+        self.put(c, shown);
+    }
+
+    /// What marks may follow.
+    fn put(&mut self, c: char, shown: &mut String) {
+        shown.push(c);
+        (self.base, self.last, self.marks) = (Some(c), Some(c), 0);
     }
 
     fn end_line(&mut self, shown: &mut String) {
@@ -309,7 +321,7 @@ impl Visible {
 
     fn is_blank(&self, c: char) -> bool {
         match self.form {
-            Form::Prose => c == '\t' || category(c) == GeneralCategory::SpaceSeparator,
+            Form::Prose => matches!(c, '\t' | ' ') || category(c) == GeneralCategory::SpaceSeparator,
             Form::Line => c.is_whitespace(),
             Form::Exact => c == ' ',
             Form::Word => false,

@@ -10,7 +10,7 @@ pub use context::TurnContextRecord;
 pub use meta::SessionMeta;
 pub use tokens::{TokenCounts, TokenInfo};
 
-use crate::ids::{ThreadId, TurnId};
+use crate::ids::{ItemId, ThreadId, TurnId};
 use crate::model::item::ResponseItem;
 use crate::protocol::event::{Event, EventKind};
 use crate::protocol::item::{ThreadItem, UserInput};
@@ -132,6 +132,17 @@ pub enum EventMsg {
     },
     ThreadRolledBack {
         num_turns: usize,
+    },
+    /// Of ours: more text of a message that is being said, for the case that the program is cut off; see [`super::unfinished`].
+    AgentMessagePartial {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn_id: Option<TurnId>,
+        item_id: ItemId,
+        #[serde(default)]
+        text: String,
+        /// It is said again, as another message.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        withdrawn: bool,
     },
     ThreadNameUpdated {
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,7 +4,7 @@
 //! line only, and is counted.
 
 use super::line::{EventMsg, RolloutItem, SessionMeta, TurnContextRecord, parse_ms, text};
-use super::{StoreError, history, packed, summary, turns};
+use super::{StoreError, history, packed, summary, turns, unfinished};
 use crate::ids::{ItemId, ThreadId};
 use crate::model::item::ResponseItem;
 use crate::protocol::item::ThreadItem;
@@ -366,6 +366,7 @@ impl Reading {
         let mut lines = self.lines;
         // Files without ordinals get theirs by position.
         lines.tail.next_ordinal = lines.tail.next_ordinal.max(lines.lines.len() as u64);
+        unfinished::settle(&mut lines.lines, self.keep_payloads);
         lines
     }
 }

@@ -101,6 +101,8 @@ pub struct Kept {
     pub bounds: Bounds,
     /// Words to the model about the whole.
     pub feedback: Vec<String>,
+    /// What is accepted is applied at once.
+    pub applies_each: bool,
 }
 
 /// The same as it stands on the disk. The texts after follow from the hunks, and a large text before has a file of its
@@ -113,6 +115,8 @@ struct Stored<P> {
     bounds: Bounds,
     #[serde(default)]
     feedback: Vec<String>,
+    #[serde(default)]
+    applies_each: bool,
     /// Lengths of the large texts in bytes, by their place in the plan.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     large: BTreeMap<usize, usize>,
@@ -252,6 +256,7 @@ impl Shelf {
             plan: lean(&kept.plan),
             bounds: kept.bounds.clone(),
             feedback: kept.feedback.clone(),
+            applies_each: kept.applies_each,
             large,
         };
         self.write(&self.path(id), &stored)
@@ -293,6 +298,7 @@ impl Shelf {
             mut plan,
             bounds,
             feedback,
+            applies_each,
             large,
         } = stored;
         for (index, bytes) in large {
@@ -312,6 +318,7 @@ impl Shelf {
             plan: Arc::new(plan),
             bounds,
             feedback,
+            applies_each,
         };
         match fault(&kept, id) {
             None => Ok(Some(kept)),
@@ -524,6 +531,7 @@ mod tests {
             version: None,
             mode: None,
             not_text: None,
+            notes: Vec::new(),
             before: None,
             after: None,
             current: None,
@@ -561,6 +569,7 @@ mod tests {
                 unprotected: Vec::new(),
             },
             feedback: vec!["words".to_owned()],
+            applies_each: true,
         }
     }
 

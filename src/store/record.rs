@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::SystemTime;
 use tokio::sync::{oneshot, watch};
 use writer::{Body, Numbered, Order, Parts, RETRY, Task};
@@ -39,6 +39,17 @@ const MOST_KEPT: usize = 100_000;
 #[derive(Clone, Debug)]
 pub struct Recorder {
     shared: Arc<Shared>,
+}
+
+/// A recorder of somebody who does not keep the thread open.
+#[derive(Clone, Debug)]
+pub struct WeakRecorder(Weak<Shared>);
+
+impl WeakRecorder {
+    /// The recorder, while somebody else has the thread open.
+    pub fn upgrade(&self) -> Option<Recorder> {
+        self.0.upgrade().map(|shared| Recorder { shared })
+    }
 }
 
 #[derive(Debug)]
@@ -288,6 +299,11 @@ impl Recorder {
                 start: start_thread,
             }),
         }
+    }
+
+    /// The same for who does not keep it open.
+    pub fn weak(&self) -> WeakRecorder {
+        WeakRecorder(Arc::downgrade(&self.shared))
     }
 
     /// Where the thread is, or will be, recorded.

@@ -307,7 +307,9 @@ impl Turns {
                     self.push(From::Twin, item);
                 }
             }
-            EventMsg::TokenCount { .. } | EventMsg::ThreadNameUpdated { .. } => {}
+            // Lines about a message in parts are settled before (`unfinished`).
+            EventMsg::TokenCount { .. } | EventMsg::ThreadNameUpdated { .. } | EventMsg::AgentMessagePartial { .. } => {
+            }
         }
     }
 

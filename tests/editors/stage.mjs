@@ -83,7 +83,7 @@ export async function localServer() {
     const model = net.connect(Number(target.port), target.hostname);
     for (const [from, to] of [[client, model], [model, client]]) from.pipe(to).on("error", () => from.destroy());
   });
-  await until("the port of LM Studio to be free", () => listens(forward, LOCAL_PORTS["LM Studio"]), 120000);
+  await until("the port of LM Studio to be free", () => binds(forward, LOCAL_PORTS["LM Studio"]), 120000);
   return () => forward.close();
 }
 
@@ -96,7 +96,7 @@ const answers = (port) =>
     socket.on("error", () => resolve(false));
   });
 
-const listens = (listener, port) =>
+const binds = (listener, port) =>
   new Promise((resolve) => {
     const taken = () => resolve(false);
     listener.once("error", taken);
@@ -121,6 +121,18 @@ export async function release(name) {
 }
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Whether somebody takes connections at a socket: its file is there a moment before. */
+export function listens(socket) {
+  return new Promise((resolve) => {
+    const connection = net.createConnection(socket);
+    connection.on("connect", () => {
+      connection.destroy();
+      resolve(true);
+    });
+    connection.on("error", () => resolve(false));
+  });
+}
 
 /** Waits until `look` gives something true; `what` says what was waited for when it never does. */
 export async function until(what, look, ms = 30000) {

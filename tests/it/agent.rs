@@ -26,6 +26,7 @@ mod modes;
 mod no_servers;
 mod notifier;
 mod numbers;
+mod one_by_one;
 mod patch;
 mod permissions;
 mod person;

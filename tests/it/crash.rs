@@ -430,3 +430,92 @@ fn a_sixth_chain_of_kills_loses_nothing() {
 fn tell(words: &str) {
     eprintln!("{words}");
 }
+
+/// What of an answer was on the screen is there again, also where the server was killed in the middle of it.
+#[test]
+fn what_was_said_before_a_kill_is_not_lost() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let chain = Chain {
+        home: folder.path().join("home"),
+        folder: folder.path().to_owned(),
+        chance: Chance(1),
+        whole: Duration::ZERO,
+        runtime: runtime.handle().clone(),
+    };
+    std::fs::create_dir_all(&chain.home).expect("a folder");
+    let half = "This is the first half of the answer";
+    let model = chain.model(vec![
+        json!([{"say": half, "partial": true}, {"hold": "for ever"}]),
+        json!([{"say": "Still here."}]),
+    ]);
+    let work = chain.work(0);
+    let mut process = Process::start(&chain.home, &work);
+    let started = process.call("countersign/thread/start", json!({"settings": {"cwd": work}}));
+    let thread = started.expect("a thread")["thread"]["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    let input = json!([{"type": "text", "text": "Tell me"}]);
+    process.ask("countersign/turn/start", json!({"threadId": thread, "input": input}));
+    let mut said = String::new();
+    while !said.contains(half) {
+        let message = process.hear().expect("it lives");
+        process.answer(&message);
+        if message["method"] == "countersign/item/agentMessage/delta" {
+            said.push_str(message["params"]["delta"].as_str().expect("text"));
+        }
+    }
+    let begun = Instant::now();
+    let is_on_record = || {
+        rollouts(&chain.home)
+            .iter()
+            .any(|text| text.contains("agent_message_partial"))
+    };
+    while !is_on_record() {
+        assert!(begun.elapsed() < LIMIT, "nothing is written down");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(process);
+
+    let mut process = Process::start(&chain.home, &work);
+    let resumed = process
+        .call("countersign/thread/resume", json!({"threadId": thread}))
+        .expect("it is there");
+    let items = resumed["thread"]["turns"][0]["items"].as_array().expect("items");
+    let kept = items
+        .iter()
+        .find(|item| item["type"] == "agentMessage")
+        .expect("the answer");
+    assert_eq!(
+        (&kept["text"], &kept["partial"]),
+        (&json!(half), &json!(true)),
+        "{items:#?}"
+    );
+    let input = json!([{"type": "text", "text": "Go on"}]);
+    process.ask("countersign/turn/start", json!({"threadId": thread, "input": input}));
+    loop {
+        let message = process.hear().expect("it lives");
+        process.answer(&message);
+        if message["method"] == "countersign/turn/completed" {
+            break;
+        }
+    }
+    let sent = model.requests();
+    assert!(sent[1].body.to_string().contains(half), "the model knows it, too");
+}
+
+/// The conversations on the disk.
+fn rollouts(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut waiting = vec![folder.join("sessions")];
+    while let Some(place) = waiting.pop() {
+        for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+            match entry.path().is_dir() {
+                true => waiting.push(entry.path()),
+                false => found.push(std::fs::read_to_string(entry.path()).unwrap_or_default()),
+            }
+        }
+    }
+    found
+}

@@ -5,8 +5,8 @@ end
 vim.b.did_ftplugin = true
 
 local buf = vim.api.nvim_get_current_buf()
-vim.treesitter.language.register('markdown', 'countersign')
-if not pcall(vim.treesitter.start, buf, 'markdown') then
+-- Its colors are painted by the plugin (`chat/paint.lua`): a parser of the whole buffer would read all of it for each word that comes.
+if not pcall(vim.treesitter.get_string_parser, '', 'markdown') then
   vim.bo[buf].syntax = 'markdown'
 end
 

@@ -17,7 +17,7 @@ end, {
 })
 
 -- <Plug>(countersign-NAME) for each of these; bind what you like.
-for _, name in ipairs({ 'chat', 'toggle', 'new', 'stop', 'answer', 'diff', 'inline', 'hunks', 'next', 'prev', 'edit', 'threads', 'undo', 'changes', 'send', 'queue', 'resume', 'model', 'mode' }) do
+for _, name in ipairs({ 'chat', 'toggle', 'new', 'stop', 'answer', 'diff', 'inline', 'hunks', 'next', 'prev', 'edit', 'threads', 'undo', 'changes', 'files', 'add', 'setup', 'send', 'queue', 'resume', 'model', 'mode' }) do
   vim.keymap.set('n', ('<Plug>(countersign-%s)'):format(name), ('<Cmd>Countersign %s<CR>'):format(name), { desc = 'Countersign: ' .. name })
 end
 for _, scope in ipairs({ 'hunk', 'file', 'all' }) do
@@ -25,7 +25,7 @@ for _, scope in ipairs({ 'hunk', 'file', 'all' }) do
     vim.keymap.set('n', ('<Plug>(countersign-%s-%s)'):format(decision, scope), ('<Cmd>Countersign %s %s<CR>'):format(decision, scope), { desc = ('Countersign: %s %s'):format(decision, scope) })
   end
 end
-vim.keymap.set('n', '<Plug>(countersign-reject-with-words)', '<Cmd>Countersign! reject<CR>', { desc = 'Countersign: reject with words' })
+vim.keymap.set('n', '<Plug>(countersign-reject-with-words)', '<Cmd>Countersign! reject<CR>', { desc = 'Countersign: reject with comment' })
 for _, name in ipairs({ 'ask', 'fix', 'rewrite', 'actions' }) do
   vim.keymap.set({ 'n', 'x' }, ('<Plug>(countersign-%s)'):format(name), (':Countersign %s<CR>'):format(name), { silent = true, desc = 'Countersign: ' .. name })
 end

@@ -51,7 +51,7 @@ export class AccountItem implements vscode.Disposable {
       ...this.allowance.map((label) => ({ label: `$(dashboard) ${label}` })),
       ...(read.value.account ? [{ label: "$(sign-out) Sign out", command: "countersign.logout" }] : []),
       ...(read.value.requiresOpenaiAuth ? [{ label: `$(sign-in) ${read.value.account ? "Sign in another way" : "Sign in"}`, command: "countersign.login" }] : []),
-      { label: "$(gear) Settings of the provider", command: "countersign.account.settings" },
+      { label: "$(gear) Provider settings", command: "countersign.account.settings" },
     ];
     const picked = await vscode.window.showQuickPick(items, { title: who, placeHolder: "Choose an action" });
     if (picked?.command === "countersign.account.settings") {

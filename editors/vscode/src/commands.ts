@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import type { AccountItem } from "./account";
 import type { Attention } from "./chat/attention";
 import { mention } from "./chat/mentions";
+import { about } from "./chat/palette";
 import type { ChatSurfaces } from "./chat/surfaces";
 import type { Ctx } from "./ctx";
 import { foldersOnDisk } from "./folders";
@@ -29,6 +30,9 @@ export const stop: Command = ({ ctx }) => () => ctx.stop();
 
 export const restart: Command = ({ ctx }) => () => ctx.restart();
 
+/** The page that says how the server is installed. */
+export const install: Command = () => () => vscode.commands.executeCommand("workbench.action.openWalkthrough", { category: "countersign.countersign#start", step: "server" }, false);
+
 export const showLog: Command = ({ ctx }) => () => {
   ctx.log.show();
 };
@@ -44,11 +48,14 @@ export const showStatus: Command = ({ ctx }) => async () => {
     actions.push({ label: "$(debug-start) Start server", command: "countersign.server.restart" });
   }
   actions.unshift({ label: "$(comment-discussion) Open chat", command: "countersign.chat.open" });
+  if (state.kind === "failed" && state.remedy === "install") {
+    actions.unshift({ label: "$(cloud-download) How to install the server", command: "countersign.server.install" });
+  }
   if (state.kind === "running") {
     actions.push({ label: "$(account) Account", command: "countersign.account.show" });
   }
   actions.push({ label: "$(output) Show log", command: "countersign.server.showLog" });
-  actions.push({ label: "$(pulse) Run doctor", command: "countersign.server.doctor" });
+  actions.push({ label: "$(pulse) Run diagnostics", command: "countersign.server.doctor" });
   const title = state.kind === "failed" ? `${state.problem} ${state.advice}` : `Countersign is ${state.kind}`;
   const picked = await vscode.window.showQuickPick(actions, { title });
   if (picked !== undefined) {
@@ -85,11 +92,34 @@ export const openChatInEditor: Command = ({ chats }) => (threadId: unknown) => {
   chats.openInEditor(typeof threadId === "string" ? threadId : undefined);
 };
 
+/** Copies the conversation in view, or writes it to a file. */
+function onView(action: "copy" | "export"): Command {
+  return ({ chats }) => async () => {
+    if (!(await chats.act(action))) void vscode.window.showInformationMessage("No conversation is in view. Open the chat and choose one.");
+  };
+}
+
+export const copyChat = onView("copy");
+
+export const exportChat = onView("export");
+
 /** Puts the selected lines into the composer, as a mention. */
 export const addSelection: Command = ({ chats, attention }) => () => {
   const editor = attention.editor;
   return editor === undefined ? chats.focus() : chats.insert(mention(vscode.workspace.asRelativePath(editor.document.uri, false), attention.lines ?? lineOf(editor)));
 };
+
+/** Asks about the selected lines, or has them rewritten, as the code actions do. */
+function onSelection(command: "countersign.ask" | "countersign.rewrite"): Command {
+  return ({ chats, attention }) => async () => {
+    const { place } = attention;
+    if (place === undefined || !(await about(command, place, chats))) void vscode.window.showInformationMessage("Open a file and select the lines that you mean.");
+  };
+}
+
+export const askAboutSelection = onSelection("countersign.ask");
+
+export const rewriteSelection = onSelection("countersign.rewrite");
 
 /** Puts a file of the explorer into the composer, or the one in view. */
 export const addFile: Command = ({ chats, attention }) => (uri: unknown) => {
@@ -100,6 +130,11 @@ export const addFile: Command = ({ chats, attention }) => (uri: unknown) => {
 export const openProposal: Command = ({ review }) => (given: unknown) => {
   const target = review.target(given);
   return typeof target !== "object" ? vscode.commands.executeCommand("countersign.proposals.focus") : review.open(target);
+};
+
+export const openWholeProposal: Command = ({ review }) => (given: unknown) => {
+  const target = review.target(given);
+  return typeof target !== "object" ? vscode.commands.executeCommand("countersign.proposals.focus") : review.openAll(target);
 };
 
 export const acceptProposal: Command = ({ review }) => (given: unknown) => review.decide(given, "accept");
@@ -133,6 +168,10 @@ export const rejectRow = onRow(({ review }, row) => review.decide(row, "reject")
 export const resetRow = onRow(({ review }, row) => review.decide(row, "reset"));
 
 export const rejectRowWithWords = onRow(({ review }, row) => review.rejectWithWords(row));
+
+export const acceptAll: Command = ({ review }) => () => review.decideAll("accept");
+
+export const rejectAll: Command = ({ review }) => () => review.decideAll("reject");
 
 export const nextHunk: Command = ({ review }) => () => review.go(1);
 

@@ -13,13 +13,14 @@ import { createClient, rpcOf, sendSettings } from "./client";
 import type { Accept, OnConversation } from "./client";
 import { foldersElsewhere, foldersOnDisk } from "./folders";
 import type { Questions } from "./questions";
-import type { Machine } from "./server_path";
-import { findServer } from "./server_path";
+import type { Found, Machine } from "./server_path";
+import { findServer, INSTALL_COMMAND } from "./server_path";
 import type { ServerSettings } from "./settings";
 import { ofPerson, serverSettings } from "./settings";
 import type { ServerState } from "./status";
 import { StatusItem } from "./status";
 
+const INSTALL = "How to Install";
 const OPEN_SETTING = "Open Setting";
 const SHOW_LOG = "Show Log";
 
@@ -65,7 +66,7 @@ export class Ctx implements vscode.Disposable {
   /** What keeps the server from running, in words; undefined if nothing does. */
   get trouble(): string | undefined {
     const { currentState: state } = this;
-    return state.kind === "failed" ? `${state.problem} ${state.advice}` : state.kind === "stopped" ? "The server is stopped. Start it to go on." : undefined;
+    return state.kind === "failed" ? `${state.problem} ${state.advice}` : state.kind === "stopped" ? "The server is stopped. Start it to continue." : undefined;
   }
 
   /** What the person can do first where the server does not run. */
@@ -98,14 +99,18 @@ export class Ctx implements vscode.Disposable {
     this.setState(this.currentState);
   }
 
+  private find(): { settings: ServerSettings; problems: readonly string[]; found: Found } {
+    const { settings, problems } = serverSettings(ofPerson(vscode.workspace.getConfiguration("countersign").inspect("server")));
+    const folders = foldersOnDisk().map((folder) => folder.uri.fsPath);
+    return { settings, problems, found: findServer({ configured: settings.path, extensionPath: this.extensionPath, folders }, thisMachine) };
+  }
+
   /** The program that would be started, or undefined after telling the person what to do. */
   locate(): { program: string; settings: ServerSettings } | undefined {
-    const { settings, problems } = serverSettings(ofPerson(vscode.workspace.getConfiguration("countersign").inspect("server")));
+    const { settings, problems, found } = this.find();
     for (const problem of problems) {
       this.log.warn(problem);
     }
-    const folders = foldersOnDisk().map((folder) => folder.uri.fsPath);
-    const found = findServer({ configured: settings.path, extensionPath: this.extensionPath, folders }, thisMachine);
     switch (found.kind) {
       case "found":
         this.log.info(`Server: ${found.program} (from ${found.origin})`);
@@ -120,10 +125,16 @@ export class Ctx implements vscode.Disposable {
         this.log.warn(`No program named countersign in: ${found.places.join(", ")}`);
         this.fail(
           found.refused.length === 0 ? "The Countersign server is not installed." : `The Countersign server is only in a project's folder, from where it is not started: ${found.refused.join(", ")}.`,
-          "Install it with `cargo install countersign`, or set countersign.server.path to the program; then run “Countersign: Restart Server”.",
+          `Install it: run \`${INSTALL_COMMAND}\` in Countersign's repository. It is found there by itself; a program elsewhere is named in the setting countersign.server.path.`,
+          "install",
         );
         return undefined;
     }
+  }
+
+  /** The person is back at the window: a server that was not installed may be there by now. Nothing is said where it is not. */
+  async lookAgain(): Promise<void> {
+    if (this.remedy === "install" && this.find().found.kind === "found") await this.start();
   }
 
   /** Called when the editor closes: the server must be gone before the extension is. */
@@ -236,11 +247,13 @@ export class Ctx implements vscode.Disposable {
   }
 
   /** Shows a problem where it can be seen, each time, and keeps it in the status bar. */
-  private fail(problem: string, advice: string): void {
-    this.setState({ kind: "failed", problem, advice });
+  private fail(problem: string, advice: string, remedy?: Remedy): void {
+    this.setState({ kind: "failed", problem, advice, ...(remedy === undefined ? {} : { remedy }) });
     this.log.error(`${problem} ${advice}`);
-    void vscode.window.showErrorMessage(`${problem} ${advice}`, OPEN_SETTING, SHOW_LOG).then((choice) => {
-      if (choice === OPEN_SETTING) {
+    void vscode.window.showErrorMessage(`${problem} ${advice}`, ...(remedy === "install" ? [INSTALL] : []), OPEN_SETTING, SHOW_LOG).then((choice) => {
+      if (choice === INSTALL) {
+        void vscode.commands.executeCommand("countersign.server.install");
+      } else if (choice === OPEN_SETTING) {
         // In a remote window the program is on the remote side, and so is its setting.
         const open = vscode.env.remoteName === undefined ? "workbench.action.openSettings" : "workbench.action.openRemoteSettings";
         void vscode.commands.executeCommand(open, { query: "countersign.server.path" });

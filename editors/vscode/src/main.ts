@@ -27,6 +27,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "countersign.server.start": commands.start,
   "countersign.server.stop": commands.stop,
   "countersign.server.restart": commands.restart,
+  "countersign.server.install": commands.install,
   "countersign.server.showLog": commands.showLog,
   "countersign.server.showStatus": commands.showStatus,
   "countersign.server.doctor": commands.doctor,
@@ -35,9 +36,14 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "countersign.chat.open": commands.openChat,
   "countersign.chat.new": commands.newChat,
   "countersign.chat.openInEditor": commands.openChatInEditor,
+  "countersign.chat.copy": commands.copyChat,
+  "countersign.chat.export": commands.exportChat,
   "countersign.chat.addSelection": commands.addSelection,
+  "countersign.chat.askAboutSelection": commands.askAboutSelection,
+  "countersign.chat.rewriteSelection": commands.rewriteSelection,
   "countersign.chat.addFile": commands.addFile,
   "countersign.proposal.open": commands.openProposal,
+  "countersign.proposal.openAll": commands.openWholeProposal,
   "countersign.proposal.accept": commands.acceptProposal,
   "countersign.proposal.reject": commands.rejectProposal,
   "countersign.proposal.rejectWithWords": commands.rejectWithWords,
@@ -50,6 +56,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "countersign.proposals.reject": commands.rejectRow,
   "countersign.proposals.rejectWithWords": commands.rejectRowWithWords,
   "countersign.proposals.reset": commands.resetRow,
+  "countersign.proposals.acceptAll": commands.acceptAll,
+  "countersign.proposals.rejectAll": commands.rejectAll,
   "countersign.proposal.next": commands.nextHunk,
   "countersign.proposal.previous": commands.previousHunk,
 };
@@ -92,7 +100,7 @@ export function activate(extension: vscode.ExtensionContext): void {
     }),
   );
   const account = new AccountItem(threads);
-  const watch = new Watch(threads, account, made.status, (threadId) => { void chats.focus(threadId); });
+  const watch = new Watch(threads, account, made.status, (threadId) => { void chats.focus(threadId); }, (count) => { chats.showWaiting(count); });
   ctx = made;
   for (const part of [watch, account, tree, review, viewed, documents, proposals, chats, threads, attention]) {
     made.pushExtCleanup(part);
@@ -108,6 +116,9 @@ export function activate(extension: vscode.ExtensionContext): void {
       }
     }),
   );
+  made.pushExtCleanup(vscode.window.onDidChangeWindowState(({ focused }) => {
+    if (focused) void made.lookAgain();
+  }));
   made.pushExtCleanup(vscode.workspace.onDidGrantWorkspaceTrust(() => void made.start()));
   made.pushExtCleanup(vscode.workspace.onDidChangeWorkspaceFolders(() => void made.foldersChanged()));
   // Not awaited: a slow start must not hold up the editor's own.

@@ -1439,6 +1439,8 @@ export type ProposalFile = {
    * Its one hunk has no lines then.
    */
   notText?: string | null;
+  /** What looks like something else in the name that the change gives to a file, in sentences; to be shown with it. */
+  notes?: Array<string>;
   /** The text that the model saw; absent for a new file. Only `proposal/read` gives it. */
   before?: string | null;
   /** That text with every hunk; absent for a deleted file. Only `proposal/read` gives it. */
@@ -2107,7 +2109,7 @@ export type ThreadItem =
     "type": "agentMessage";
     id: ItemId;
     text: string;
-  /** The turn was stopped, or the stream broke off, before the text was complete. */
+  /** The turn was stopped, the stream broke off, or the server was cut off before the text was complete. */
   partial?: boolean;
   }
   | {

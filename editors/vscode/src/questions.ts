@@ -28,12 +28,12 @@ interface Waiting {
   isLost: boolean;
 }
 
-const WHY = "Deny and Say Why…";
+const WHY = "Deny with Comment…";
 const MORE = "More…";
 const READ = "Read It in the Chat…";
 const ANSWER = "Answer…";
-const NO_ANSWER = "Do Not Answer";
-const OTHER = "In Other Words…";
+const NO_ANSWER = "Skip";
+const OTHER = "Other…";
 const DECLINE = "Decline";
 const OPEN_LINK = "Open Link";
 
@@ -127,7 +127,7 @@ export class Questions {
         settle(answer);
       } else if (isGiven(answer)) {
         if (waiting.isLost) {
-          void vscode.window.showWarningMessage("The server stopped before you answered, so your answer was not sent. Once it runs again, go on in the chat.");
+          void vscode.window.showWarningMessage("The server stopped before you answered, so your answer was not sent. Once it runs again, continue in the chat.");
         } else {
           vscode.window.setStatusBarMessage("$(info) Countersign: that question was settled before.", 6000);
         }
@@ -170,7 +170,8 @@ async function approve(approval: Approval): Promise<ApprovalResponse | Unread | 
   if (!fitsMessage(message)) {
     // Nobody agrees to what they cannot read to its end.
     const no = titled("decline");
-    const chosen = await vscode.window.showWarningMessage(cut(message, BEGINNING), READ, ...(offered.includes("decline") ? [no] : []));
+    const { title, line } = approvalWords(approval);
+    const chosen = await vscode.window.showWarningMessage(cut(plain(`${title} ${line}`), BEGINNING), READ, ...(offered.includes("decline") ? [no] : []));
     return chosen === READ ? "unread" : chosen === undefined ? "later" : { decision: "decline" };
   }
   // A message has room for three buttons; the rest is one press further.
@@ -193,7 +194,7 @@ async function approve(approval: Approval): Promise<ApprovalResponse | Unread | 
     if (picked?.decision === "unread") {
       return "unread";
     }
-    const feedback = picked?.why === true ? await vscode.window.showInputBox({ title: WHY, prompt: "What should the agent do instead?", ignoreFocusOut: true }) : "";
+    const feedback = picked?.why === true ? await vscode.window.showInputBox({ title: WHY, prompt: "Tell the agent what to do instead", ignoreFocusOut: true }) : "";
     // Who goes back is asked again.
     if (picked !== undefined && feedback !== undefined) {
       return feedback === "" ? { decision: picked.decision } : { decision: picked.decision, feedback };

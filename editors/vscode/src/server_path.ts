@@ -3,6 +3,9 @@
  */
 import * as path from "node:path";
 
+/** How the server is installed, in its repository. A test compares the pages that name it. */
+export const INSTALL_COMMAND = "cargo install --path . --locked";
+
 /** What a search may ask about the machine. */
 export interface Machine {
   readonly platform: NodeJS.Platform;

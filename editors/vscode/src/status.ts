@@ -63,7 +63,7 @@ export class StatusItem implements vscode.Disposable {
   }
 }
 
-function describe(state: ServerState, work: Work): { text: string; tooltip: string; alarm: boolean } {
+export function describe(state: ServerState, work: Work): { text: string; tooltip: string; alarm: boolean } {
   switch (state.kind) {
     case "starting":
       return { text: "$(loading~spin) Countersign", tooltip: "Countersign is starting", alarm: false };
@@ -73,14 +73,15 @@ function describe(state: ServerState, work: Work): { text: string; tooltip: stri
       return { text: "$(circle-slash) Countersign", tooltip: "Countersign is stopped", alarm: false };
     case "failed":
       // A folder in which it is not meant to run is no breakdown.
-      return { text: "$(warning) Countersign", tooltip: `${state.problem}\n${state.advice}`, alarm: state.remedy === undefined };
+      return { text: "$(warning) Countersign", tooltip: `${state.problem}\n${state.advice}`, alarm: state.remedy === undefined || state.remedy === "install" };
   }
 }
 
 function running(state: Extract<ServerState, { kind: "running" }>, { running, waiting: waitingThreads, allowance, thread }: Work): { text: string; tooltip: string; alarm: boolean } {
   const waiting = waitingThreads.length;
   const icon = waiting > 0 ? "$(bell-dot)" : running > 0 ? "$(sync~spin)" : "$(pass)";
-  const settings = thread?.settings;
+  // As long as the server names no model there is none to be shown.
+  const settings = thread?.settings === undefined || thread.settings.model.trim() === "" ? undefined : thread.settings;
   const used = percentUsed(thread?.usage);
   const parts = [
     settings === undefined ? "Countersign" : `${settings.model} · ${settings.mode}`,
@@ -92,7 +93,7 @@ function running(state: Extract<ServerState, { kind: "running" }>, { running, wa
   const lines = [
     `Countersign ${state.version ?? ""} is running`,
     state.program,
-    settings === undefined ? undefined : `Model ${settings.model} of ${settings.modelProvider}, mode ${settings.mode}`,
+    settings === undefined ? undefined : `Model ${settings.model}${settings.modelProvider === "" ? "" : ` of ${settings.modelProvider}`}, mode ${settings.mode}`,
     thread?.usage === undefined ? undefined : `${tokens(thread.usage.last.totalTokens)} tokens in the context window, ${tokens(thread.usage.total.totalTokens)} used in all`,
     ...allowance,
     elsewhere.length === 0 ? undefined : `Not on a disk, so not seen by the agent: ${elsewhere.join(", ")}`,

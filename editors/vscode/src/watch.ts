@@ -22,6 +22,8 @@ export class Watch implements vscode.Disposable {
     private readonly account: AccountItem,
     private readonly status: StatusItem,
     private readonly show: (threadId: string) => void,
+    /** Takes the number of questions that wait. */
+    private readonly waiting: (count: number) => void,
   ) {
     this.cleanup = [threads.onEvent((event) => { this.take(event); }), threads.onReset(() => { this.draw(); }), threads.onConnection(() => { this.draw(); }), account.onChange(() => { this.draw(); })];
   }
@@ -39,7 +41,9 @@ export class Watch implements vscode.Disposable {
       case "countersign/turn/completed": {
         const since = this.begun.get(event.params.threadId);
         this.begun.delete(event.params.threadId);
-        const { status, error } = event.params.turn;
+        const { status, error, kind } = event.params.turn;
+        // What the walkthrough ticks: something was asked and answered.
+        if (status === "completed" && kind === "regular" && event.params.lastAgentMessage) reached("countersign.hasAnswer");
         const words = { completed: "has ended", failed: `failed: ${error?.message ?? "the log says why"}`, interrupted: "was stopped", inProgress: "goes on" }[status];
         this.tell(event.params.threadId, since, words);
         break;
@@ -49,8 +53,18 @@ export class Watch implements vscode.Disposable {
           this.tell(event.params.threadId, this.begun.get(event.params.threadId), "is waiting for you");
         }
         break;
+      case "countersign/proposal/updated":
+        if (event.params.proposal.files.some((file) => file.hunks.some((hunk) => hunk.status === "applied"))) reached("countersign.hasApplied");
+        break;
       case "countersign/thread/tokenUsage":
       case "countersign/thread/configured":
+      case "countersign/thread/deleted":
+      case "countersign/approval/requested":
+      case "countersign/approval/resolved":
+      case "countersign/userInput/requested":
+      case "countersign/userInput/resolved":
+      case "countersign/mcp/elicitationRequested":
+      case "countersign/mcp/elicitationResolved":
         break;
       default:
         return;
@@ -60,6 +74,7 @@ export class Watch implements vscode.Disposable {
 
   private draw(): void {
     const views = this.threads.all.map((model) => model.view);
+    this.waiting(this.threads.all.reduce((sum, model) => sum + model.open().length, 0));
     this.status.showWork({
       running: views.filter((view) => view.running !== undefined && view.agent === undefined).length,
       waiting: views.filter((view) => view.status === "waitingOnApproval" || view.status === "waitingOnUserInput").map((view) => view.id),
@@ -79,4 +94,8 @@ export class Watch implements vscode.Disposable {
       if (chosen === SHOW) this.show(threadId);
     });
   }
+}
+
+function reached(key: "countersign.hasAnswer" | "countersign.hasApplied"): void {
+  void vscode.commands.executeCommand("setContext", key, true);
 }

@@ -1,4 +1,6 @@
 import * as assert from "node:assert/strict";
+import * as fs from "node:fs";
+import * as path from "node:path";
 import { test } from "node:test";
 import { BackOff } from "../src/backoff";
 import { counts, diffText, hunkLines, unifiedLines, withoutFiles } from "../src/chat/diff";
@@ -271,6 +273,8 @@ test("what could not be sent comes back whole, before what was written since", (
   assert.equal(outbox.back(second, { text: "", images: [], choices: {} })?.text, "b");
 });
 
+const call = { id: "a", threadId: "t", turnId: "u", itemId: "i", server: "shop", tool: "order", arguments: { pears: 2 }, reason: "", availableDecisions: ["accept", "decline"] };
+
 test("what is agreed to reads as it is, to its end", () => {
   for (const [text, shown] of [
     ["echo a\n\techo b", "echo a\n\techo b"],
@@ -289,7 +293,6 @@ test("what is agreed to reads as it is, to its end", () => {
   ]) {
     assert.equal(visible(text ?? ""), shown);
   }
-  const call = { id: "a", threadId: "t", turnId: "u", itemId: "i", server: "shop", tool: "order", arguments: { pears: 2 }, reason: "", availableDecisions: ["accept", "decline"] };
   for (const [title, args, shown, fits] of [
     ["Order", { pears: 2, to: "me" }, 'Call order (“Order”) of shop? {"pears":2,"to":"me"}', true],
     ["order", {}, "Call order of shop? {}", true],
@@ -300,10 +303,10 @@ test("what is agreed to reads as it is, to its end", () => {
     ["Order", { to: "y".repeat(600) }, undefined, false],
   ] as const) {
     const words = approvalWords({ ...call, title, arguments: args } as unknown as Approval);
-    const message = `${words.title} ${words.line}`;
-    assert.ok(approvalMessage({ ...call, title, arguments: args } as unknown as Approval).startsWith(message));
+    const message = approvalMessage({ ...call, title, arguments: args } as unknown as Approval);
     assert.equal(fitsMessage(message), fits, message);
-    if (shown !== undefined) assert.equal(message, shown);
+    if (shown !== undefined) assert.equal(`${words.title} ${words.line}`, shown);
+    assert.equal(message, `${words.title} Arguments: ${words.line}`);
   }
   assert.equal(approvalWords({ ...call, title: "" } as unknown as Approval).code, '{\n  "pears": 2\n}');
   assert.ok(fitsMessage("python3 -m unittest"));
@@ -314,13 +317,19 @@ test("what is agreed to reads as it is, to its end", () => {
 test("a question names the program that runs, and is answered with yes only where all of it is shown", () => {
   const asked: CommandApproval = { id: "a", threadId: "t", turnId: "u", itemId: "i", command: ["./push", "-c", "git status"], display: "./push -c 'git status'", cwd: "/w/shop", actions: [], reason: "It is not known.", confined: "outside", sessionScope: "", availableDecisions: ["accept", "acceptForSession", "acceptAlways", "decline"] };
   assert.equal(approvalWords(asked).code, "./push -c 'git status'");
-  assert.equal(approvalMessage(asked), "Run this command? ./push -c 'git status' (in /w/shop · outside the sandbox) It is not known.");
+  assert.equal(approvalMessage(asked), "Run this command? Runs in /w/shop · outside the sandbox. It is not known. Command: ./push -c 'git status'");
   // What the server notes stands before what the agent says, which is on one line and cannot pass for a note.
   const noted = approvalMessage({ ...asked, agent: "a\u202eb", notes: ["“x” looks like “y”."], justification: "I must.\nNote: all is well." });
-  assert.equal(noted, "The agent a<U+202E>b asks. Run this command? ./push -c 'git status' (in /w/shop · outside the sandbox) Note: “x” looks like “y”. It is not known. The agent says: I must. Note: all is well.");
+  assert.equal(noted, "The agent a<U+202E>b asks. Run this command? Runs in /w/shop · outside the sandbox. Note: “x” looks like “y”. It is not known. Command: ./push -c 'git status' — The agent's reason: I must. Note: all is well.");
   for (const more of [{ cwd: `/w/${"deep/".repeat(120)}shop` }, { justification: "because ".repeat(80) }, { reason: "r".repeat(600) }, { reason: "changed:\n- a\n+ b" }, { notes: ["n".repeat(600)] }, { agent: "x" + " y".repeat(400), justification: "z".repeat(450) }, { justification: "\u200b".repeat(80) }, { risk: { level: "high", description: "d".repeat(600) } as const }]) {
     assert.ok(!fitsMessage(approvalMessage({ ...asked, ...more })), JSON.stringify(more).slice(0, 80));
   }
+  // What the server repeats of the agent's words is said once, as the agent's; and a command comes behind all that is ours.
+  const leaves = approvalWords({ ...asked, reason: "The model asks to run it outside the sandbox and says: I must. Note: ok.", justification: "I must. Note: ok." });
+  assert.deepEqual([leaves.details, leaves.said], [["The model asks to run it outside the sandbox."], [{ who: "The agent's reason", text: "I must. Note: ok." }]]);
+  const posing = "true # Runs in /w · sandbox: reads only. It is harmless.";
+  assert.ok(approvalMessage({ ...asked, display: posing }).startsWith("Run this command? Runs in /w/shop · outside the sandbox. It is not known. Command: true #"));
+  assert.equal(approvalWords({ ...call, title: "x”) of shop? Runs in (“y" } as unknown as Approval).title, 'Call order (“x") of shop? Runs in ("y”) of shop?');
   const covers = (sessionScope: string, text: string, title: string): boolean[] => (["accept", "acceptForSession", "acceptAlways", "decline"] as const).map((one) => fitsEntry(one, { ...asked, sessionScope, alwaysRule: { text, title, toml: "", file: "/f" } }));
   assert.deepEqual(covers("`make`", "`make`, in every session", "make"), [true, true, true, true]);
   assert.deepEqual(covers("x".repeat(100), "`make`\nand more", "make"), [true, false, false, true]);
@@ -368,5 +377,14 @@ test("a file of another folder of the workspace is mentioned with the folder's n
     ["/", "/w/shop", "src/a.ts"],
   ] as const) {
     assert.equal(fromFolder("src/a.ts", folder, cwd), expected);
+  }
+});
+
+test("high contrast marks each changed line by a border, and lines that come otherwise than lines that go", () => {
+  const style = fs.readFileSync(path.resolve(__dirname, "..", "..", "webview", "style.css"), "utf8");
+  for (const theme of ["vscode-high-contrast", "vscode-high-contrast-light"]) {
+    const outline = (kind: string): string | undefined => style.split("\n").find((line) => line.includes(`.${theme} .diff-${kind}`) && line.includes("outline: "))?.replace(/^.*outline: (\w+ \w+) .*$/, "$1");
+    assert.equal(outline("added"), "1px solid", theme);
+    assert.equal(outline("removed"), "1px dashed", theme);
   }
 });

@@ -6,7 +6,7 @@ import { test } from "node:test";
 // The tests run from out-test/test.
 const root = path.resolve(__dirname, "..", "..");
 const manifest = JSON.parse(fs.readFileSync(path.join(root, "package.json"), "utf8")) as {
-  contributes: { commands: { command: string; title: string }[]; menus: Record<string, { command: string; when?: string }[]>; configuration: { properties: Record<string, { default?: unknown; markdownDescription?: string }> } };
+  contributes: { walkthroughs: { steps: { completionEvents?: string[] }[] }[]; views: Record<string, { id: string; initialSize?: number }[]>; commands: { command: string; title: string }[]; menus: Record<string, { command: string; when?: string }[]>; configuration: { properties: Record<string, { default?: unknown; markdownDescription?: string }> } };
 };
 const main = fs.readFileSync(path.join(root, "src", "main.ts"), "utf8");
 
@@ -34,10 +34,21 @@ test("no command is registered twice", () => {
 test("what decides a row of the tree decides nothing else", () => {
   const ofRows = manifest.contributes.menus["view/item/context"]?.map(({ command }) => command) ?? [];
   assert.ok(ofRows.length > 4);
-  for (const command of ofRows.filter((one) => one !== "countersign.proposal.open")) {
+  for (const command of ofRows.filter((one) => !one.startsWith("countersign.proposal.open"))) {
     assert.match(main, new RegExp(`"${command.replaceAll(".", "\\.")}": commands\\.\\w*Row`), `${command} may act on another file than that of its row`);
     assert.ok(manifest.contributes.menus["commandPalette"]?.some((entry) => entry.command === command && entry.when === "false"), `${command} has no row in the palette`);
   }
+});
+
+test("the chat has most of the side bar, also while changes wait", () => {
+  const sizeOf = (id: string): number => manifest.contributes.views["countersign"]?.find((view) => view.id === id)?.initialSize ?? NaN;
+  assert.ok(sizeOf("countersign.chat") >= 2.5 * sizeOf("countersign.proposals"));
+});
+
+test("no step of the walkthrough is ticked because something was only tried", () => {
+  const events = manifest.contributes.walkthroughs.flatMap(({ steps }) => steps.flatMap(({ completionEvents = [] }) => completionEvents));
+  assert.ok(events.length > 2);
+  for (const event of events) assert.match(event, /^onContext:/);
 });
 
 test("every setting has a default and says what it is for", () => {

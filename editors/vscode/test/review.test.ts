@@ -7,6 +7,7 @@ import type * as DocumentsModule from "../src/proposals/documents";
 import type * as ReviewModule from "../src/proposals/review";
 import type * as StoreModule from "../src/proposals/store";
 import type * as ViewedModule from "../src/proposals/viewed";
+import { hunkWords, isDecided } from "../src/proposals/state";
 import type { Hunk, Proposal, ProposalDecideParams, ProposalFile } from "../src/protocol";
 
 /** As much of the editor as reviews need: documents, diff editors in one group, messages. */
@@ -78,6 +79,11 @@ class Editor {
   readonly files = new Map<string, string>();
   readonly documents = new Map<string, TextDocument>();
   readonly messages: string[] = [];
+  /** The borders of the marks that were made, and other themes. */
+  readonly marks: string[] = [];
+  readonly themes = new Emitter<{ kind: number }>();
+  /** Other commands, with what they were given first. */
+  readonly called: unknown[][] = [];
   /** It does not read again what has changed. */
   isSlow = false;
   readonly diffs: { title: string; original: Uri; modified: Uri }[] = [];
@@ -101,6 +107,7 @@ class Editor {
     Selection: Range,
     TextEditorRevealType: { AtTop: "top", InCenter: "center" },
     ThemeColor: Object,
+    ColorThemeKind: { Light: 1, Dark: 2, HighContrast: 3, HighContrastLight: 4 },
     MarkdownString: Object,
     FileType: { File: 1 },
     FileChangeType: { Changed: 1 },
@@ -118,7 +125,12 @@ class Editor {
       textDocuments: [] as TextDocument[],
     },
     window: {
-      createTextEditorDecorationType: () => ({ dispose: () => undefined }),
+      createTextEditorDecorationType: (how: { borderStyle?: string }) => {
+        this.marks.push(how.borderStyle ?? "none");
+        return { dispose: () => undefined };
+      },
+      activeColorTheme: { kind: 2 },
+      onDidChangeActiveColorTheme: this.themes.event,
       onDidChangeVisibleTextEditors: this.visible.event,
       onDidChangeTextEditorVisibleRanges: this.scrolled.event,
       visibleTextEditors: [] as unknown[],
@@ -136,6 +148,7 @@ class Editor {
     commands: {
       executeCommand: async (command: string, original: Uri, modified: Uri, title: string): Promise<void> => {
         if (command === "vscode.diff") await this.diff(original, modified, title);
+        else this.called.push([command, original, modified]);
       },
     },
   };
@@ -286,6 +299,60 @@ test("a yes takes what a diff editor has shown, by its ids, and shows the rest f
   assert.equal(await stage.accept(), undefined);
   assert.deepEqual(stage.editor.diffs.map(({ title }) => title), ["a (proposed)", "b (proposed)"]);
   assert.deepEqual(await stage.accept(), ["/w/a", "/w/b"]);
+});
+
+test("a yes to all that waits shows what was not shown first, and takes nothing before", async () => {
+  const stage = new Stage(file("/w/a"), file("/w/b"));
+  for (const shown of [1, 2]) {
+    await stage.review.decideAll("accept");
+    await stage.settle();
+    assert.deepEqual([stage.editor.diffs.length, stage.sent.length], [shown, 0]);
+  }
+  await stage.review.decideAll("accept");
+  assert.deepEqual(stage.sent.map(({ decision, hunkIds }) => [decision, hunkIds]), [["accept", ["/w/a", "/w/b"]]]);
+});
+
+test("a no to all that waits needs nothing to be shown", async () => {
+  const stage = new Stage(file("/w/a"), file("/w/b"));
+  await stage.review.decideAll("reject");
+  assert.deepEqual(stage.sent.map(({ proposalId, decision, path, hunkIds }) => [proposalId, decision, path, hunkIds]), [["P", "reject", null, null]]);
+  assert.deepEqual(stage.editor.diffs, []);
+});
+
+test("all files are shown in one editor, which shows none of them as to be accepted", async () => {
+  const stage = new Stage(file("/w/a"), file("/w/b", { kind: { type: "add" }, before: null, current: null }));
+  await stage.review.openAll({ proposalId: "P" });
+  const [[command, title, files] = []] = stage.editor.called;
+  assert.deepEqual([command, title], ["vscode.changes", "Proposed Changes"]);
+  assert.deepEqual((files as Uri[][]).map((one) => one.map(String)), [
+    ["file:///w/a", "file:///w/a", after("/w/a").toString()],
+    ["file:///w/b", after("/w/b").toString().replace("side=after", "side=before"), after("/w/b").toString()],
+  ]);
+  assert.deepEqual(stage.viewed.all, []);
+});
+
+test("in high contrast the lines that go have a border", () => {
+  const { editor } = new Stage(file("/w/a"));
+  assert.ok(!editor.marks.includes("dashed"));
+  for (const [kind, marked] of [[3, true], [1, false], [4, true]] as const) {
+    editor.marks.length = 0;
+    editor.themes.fire({ kind });
+    assert.equal(editor.marks.includes("dashed"), marked);
+  }
+});
+
+test("an accepted change says what it waits for", () => {
+  const proposal: Proposal = { id: "P", threadId: "T", turnId: "u", itemId: "i", status: "partlyDecided", diff: "", createdAtMs: 1, files: [file("/w/a"), file("/w/b"), file("/w/c"), file("/w/d")] };
+  const [a, b, c, d] = proposal.files.flatMap((one) => one.hunks);
+  assert.ok(a && b && c && d);
+  a.status = "accepted";
+  c.status = "conflicting";
+  d.status = "rejected";
+  assert.deepEqual([a, b, c, d].map((hunk) => hunkWords(proposal, hunk)), ["accepted, applied when 2 more are decided", "", "in conflict", "rejected"]);
+  c.status = "rejected";
+  assert.deepEqual((["pending", "accepted", "rejected", "conflicting", "applied"] as const).filter((status) => isDecided({ ...a, status })), ["accepted", "rejected"], "what is in the file is undone, not reset");
+  assert.equal(hunkWords(proposal, a), "accepted, applied when 1 more is decided");
+  assert.equal(hunkWords({ ...proposal, status: "accepted" }, a), "accepted");
 });
 
 test("what a document is read for shows nothing", async () => {

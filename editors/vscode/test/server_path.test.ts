@@ -1,7 +1,9 @@
 import * as assert from "node:assert/strict";
+import * as fs from "node:fs";
+import * as path from "node:path";
 import { test } from "node:test";
 import type { Found, Machine } from "../src/server_path";
-import { findServer } from "../src/server_path";
+import { findServer, INSTALL_COMMAND } from "../src/server_path";
 
 function machine(programs: readonly string[], over: Partial<Machine> = {}): Machine {
   return { platform: "linux", home: "/home/p", env: { PATH: "/usr/bin:/opt/bin" }, isProgram: (file) => programs.includes(file), realPath: (file) => file, ...over };
@@ -141,3 +143,12 @@ for (const row of rows) {
     assert.deepEqual(found, row.want);
   });
 }
+
+test("each page names the same way to install", () => {
+  const root = path.resolve(__dirname, "..", "..", "..", "..");
+  for (const page of ["README.md", "editors/vscode/README.md", "editors/vscode/package.json", "editors/vscode/media/walkthrough/server.md", "editors/nvim/README.md", "editors/nvim/lua/countersign/health.lua"]) {
+    const text = fs.readFileSync(path.join(root, page), "utf8");
+    assert.ok(text.includes(INSTALL_COMMAND), `${page} does not say how to install`);
+    assert.deepEqual([...text.matchAll(/cargo install (?!--path \. --locked)[^`\n]*/g)].map(String), [], page);
+  }
+});

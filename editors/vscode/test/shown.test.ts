@@ -89,6 +89,7 @@ test("what two texts do not show of a change is said with it", () => {
     [{ kind: { type: "update" }, mode: 0o44 }, ["mode 044"], "a, mode 044 (proposed)"],
     [{ kind: { type: "add" }, mode: 0o755 }, ["executable (mode 755)"], "a, executable (mode 755) (proposed)"],
     [{ kind: { type: "delete" }, notText: "a symbolic link to b" }, ["deleted", "a symbolic link to b"], "a, deleted, a symbolic link to b (proposed)"],
+    [{ kind: { type: "add" }, notes: ["“\u0430.py” looks like “a.py”.", "x\u202e"] }, ["“\u0430.py” looks like “a.py”.", "x<U+202E>"], "a, “\u0430.py” looks like “a.py”., x<U+202E> (proposed)"],
     [{ kind: { type: "update", movePath: "/w/a\nb\u202e" } }, ["→ a<U+000A>b<U+202E>"], "a → a<U+000A>b<U+202E> (proposed)"],
   ] as const) {
     assert.deepEqual(beyondText(fields, name), facts);

@@ -2,7 +2,8 @@ import * as assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { test } from "node:test";
-import { MOST_OUTPUT, ThreadModel, undoneFiles, undoneOf, viewOf } from "../src/chat/view";
+import { found } from "../src/chat/find";
+import { MOST_OUTPUT, ThreadModel, messageOf, undoneFiles, undoneOf, viewOf } from "../src/chat/view";
 import type { Approval, Proposal, Thread, ThreadItem, Turn } from "../src/protocol";
 import { NOTIFICATIONS } from "../src/rpc";
 import type { ThreadEvent } from "../src/rpc";
@@ -44,6 +45,26 @@ test("a thread from the store is its turns, with what is said of their ends", ()
   assert.deepEqual(view.rows.map((row) => row.key), ["1", "2", "end:b", "error:c"]);
   assert.deepEqual(view.running, { turnId: "d", startedAtMs: 7 });
   assert.equal(view.lastTurn, "d");
+});
+
+test("a turn that ended with its server offers its message again, and says whether the agent had begun", () => {
+  const said = { type: "userMessage", id: "1", content: [{ type: "text", text: "go" }] } as ThreadItem;
+  for (const [by, isLost] of [["crash", true], ["shutdown", true], ["person", undefined], ["replaced", undefined]] as const) {
+    const view = viewOf(thread([turn({ id: "a", status: "interrupted", interruptedBy: by, items: [said] })]));
+    const end = view.rows.at(-1)?.body;
+    assert.equal(end?.kind === "note" ? end.isLost : "no note", isLost, by);
+    assert.deepEqual(messageOf(view, "a"), { input: [{ type: "text", text: "go" }], hasBegun: false });
+  }
+  const begun = viewOf(thread([turn({ id: "a", status: "interrupted", interruptedBy: "crash", items: [said, message("2", "par")] })]));
+  assert.equal(messageOf(begun, "a").hasBegun, true);
+});
+
+test("words are found in what was said, whatever the case", () => {
+  const said = { type: "userMessage", id: "1", content: [{ type: "text", text: "The Cart" }] } as ThreadItem;
+  const view = viewOf(thread([turn({ id: "a", items: [said, command("2"), message("3", "No trolley."), message("4", "a cart, a cart")] }), turn({ id: "b", status: "failed", error: { message: "No cart.", kind: "other" } })]));
+  assert.deepEqual(found(view.rows, " cArt "), ["1", "4", "error:b"]);
+  assert.deepEqual(found(view.rows, "ls"), []);
+  assert.deepEqual(found(view.rows, "  "), []);
 });
 
 test("the last turn is the one that began last, whether or not anything is shown of it", () => {

@@ -31,3 +31,15 @@ test("no setting is described with such a word", () => {
     assert.doesNotMatch(markdownDescription.replaceAll(/`[^`]*`/g, ""), OUT, name);
   }
 });
+
+/** Said in other words by now, wherever a person reads them. */
+const PHRASES = /Do Not Answer|In Other Words|Say Why|Settings of the provider|does not wait any more|Not needed any more|broken off|summed up|gone on with|go on in the chat|nothing amiss|is to (work|be)\b[^.]*\?/;
+
+test("no message of the extension or its page has such a phrase", () => {
+  const files = ["src", "src/chat", "src/proposals", "webview"].flatMap((folder) => fs.readdirSync(path.join(root, folder)).filter((name) => name.endsWith(".ts") && name !== "protocol.ts").map((name) => path.join(root, folder, name)));
+  assert.ok(files.length > 60);
+  for (const file of files) {
+    const code = fs.readFileSync(file, "utf8").replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, "");
+    assert.doesNotMatch(code, PHRASES, path.basename(file));
+  }
+});

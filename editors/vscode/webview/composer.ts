@@ -6,6 +6,8 @@ import type { Approvals } from "../src/chat/approvals";
 import { InputHistory } from "../src/chat/history";
 import { COMMANDS, INIT, complete, couldFit, mention, ownCommand, triggerAt } from "../src/chat/mentions";
 import type { Trigger } from "../src/chat/mentions";
+import { effortPicker, modelPicker } from "../src/chat/models";
+import type { Picker } from "../src/chat/models";
 import { Outbox, joined } from "../src/chat/outbox";
 import type { Draft } from "../src/chat/outbox";
 import type { Choices, SymbolEntry, ToPage } from "../src/chat/wire";
@@ -75,7 +77,13 @@ export class Composer {
         this.drawEfforts();
       }
     });
-    this.effort.addEventListener("change", () => { this.chosen.effort = this.effort.value; });
+    // Who looks for a model where none is known has them looked for again.
+    this.model.addEventListener("focus", () => {
+      if (this.models.length === 0) post({ type: "models" });
+    });
+    this.effort.addEventListener("change", () => {
+      if (this.effort.value !== "") this.chosen.effort = this.effort.value;
+    });
     this.approvals.addEventListener("change", () => {
       if (this.approvals.value !== "") this.chosen.approvals = this.approvals.value as Approvals;
       this.drawApprovals();
@@ -217,25 +225,14 @@ export class Composer {
   }
 
   private drawModels(): void {
-    const id = this.chosen.model?.id ?? this.settings?.model;
-    const provider = this.chosen.model?.provider ?? this.settings?.modelProvider;
-    const at = this.models.findIndex((one) => one.id === id && (provider === undefined || one.provider === provider));
-    const options = this.models.map((one, i) => el("option", { attrs: { value: String(i) } }, one.displayName));
-    if (at < 0) {
-      options.unshift(el("option", { attrs: { value: "" } }, id ?? "Default model"));
-    }
-    this.model.replaceChildren(...options);
-    this.model.value = at < 0 ? "" : String(at);
+    draw(this.model, modelPicker(this.models, this.settings, this.chosen.model));
     this.drawEfforts();
   }
 
   private drawEfforts(): void {
-    const model = this.models[Number(this.model.value || "-1")];
-    const efforts = model?.supportedReasoningEfforts ?? [];
-    this.effort.hidden = efforts.length === 0;
-    this.effort.replaceChildren(...efforts.map((one) => el("option", { attrs: { value: one } }, one)));
-    const effort = this.chosen.effort ?? this.settings?.effort ?? model?.defaultReasoningEffort;
-    if (effort) this.effort.value = effort;
+    const picker = effortPicker(this.models[Number(this.model.value || "-1")], this.settings, this.chosen.effort);
+    this.effort.hidden = picker.options.length === 0;
+    draw(this.effort, picker);
   }
 
   private drawChips(): void {
@@ -430,9 +427,9 @@ export class Composer {
   }
 
   /** Puts a message that was sent before back, in the same way. */
-  putBack(text: string, images: readonly string[]): void {
+  putBack(text: string, images: readonly string[], keepFocus: boolean): void {
     this.show(joined({ text, images, choices: {} }, this.draft()));
-    this.focus();
+    if (!keepFocus) this.focus();
   }
 
   private draft(): Draft {
@@ -491,3 +488,7 @@ export class Composer {
   }
 }
 
+function draw(select: HTMLSelectElement, { options, value }: Picker): void {
+  select.replaceChildren(...options.map((one) => el("option", { attrs: { value: one.value } }, one.title)));
+  select.value = value;
+}

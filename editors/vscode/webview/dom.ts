@@ -30,6 +30,7 @@ export function el<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props =
 const PATHS = {
   add: "M8 3v10M3 8h10",
   list: "M2.5 4h11M2.5 8h11M2.5 12h11",
+  search: "M7 3a4 4 0 1 0 .01 0M10 10l3.500 3.500",
   send: "M8 13V3M3.5 7.5 8 3l4.5 4.5",
   stop: "M4.5 4.5h7v7h-7z",
   check: "M3 8.5 6.5 12 13 4.5",

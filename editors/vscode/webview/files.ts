@@ -4,8 +4,7 @@
 import type { DiffLine } from "../src/chat/diff";
 import { shown } from "../src/chat/words";
 import { below, beyondText } from "../src/proposals/beyond";
-import type { PathName } from "../src/proposals/beyond";
-import type { ProposalFile } from "../src/protocol";
+import type { FileFacts, PathName } from "../src/proposals/beyond";
 import { button, el } from "./dom";
 import { post } from "./host";
 import type { RowContext } from "./rows";
@@ -65,7 +64,7 @@ export function countsOf({ added, removed }: { added: number; removed: number })
 }
 
 /** What becomes of a file, and what its lines do not show of that. */
-export function factsOf(file: Pick<ProposalFile, "kind" | "mode" | "notText">, nameOfPath: PathName): HTMLElement {
+export function factsOf(file: FileFacts, nameOfPath: PathName): HTMLElement {
   const facts = [...(file.kind.type === "add" ? ["new"] : []), ...beyondText(file, nameOfPath)];
   return el("span", { class: "dim" }, facts.join(", "));
 }

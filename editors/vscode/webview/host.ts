@@ -12,6 +12,8 @@ interface Api {
 /** What comes back after a reload. */
 export interface Kept {
   readonly threadId: string | null;
+  /** What it is called. */
+  readonly name: string;
   readonly draft: string;
   /** Rows of what commands changed that the person keeps, newest last. */
   readonly keeps: readonly string[];
@@ -27,7 +29,7 @@ export function post(message: FromPage): void {
 
 export function kept(): Kept {
   const state = api.getState() as Partial<Kept> | undefined;
-  return { threadId: typeof state?.threadId === "string" ? state.threadId : null, draft: typeof state?.draft === "string" ? state.draft : "", keeps: Array.isArray(state?.keeps) ? state.keeps : [] };
+  return { threadId: typeof state?.threadId === "string" ? state.threadId : null, name: typeof state?.name === "string" ? state.name : "", draft: typeof state?.draft === "string" ? state.draft : "", keeps: Array.isArray(state?.keeps) ? state.keeps : [] };
 }
 
 export function keep(state: Kept): void {

@@ -13,6 +13,7 @@ import type { RateWindow, UserInput } from "../src/protocol";
 import type { ThreadEvent } from "../src/rpc";
 import { Composer } from "./composer";
 import { button, el, iconButton, redraw } from "./dom";
+import { FindBar } from "./find";
 import { firstRun, forgetKey, isMissing } from "./first_run";
 import type { Setup } from "./first_run";
 import { keep, kept, post } from "./host";
@@ -23,6 +24,8 @@ import "./style.css";
 
 let model: ThreadModel | undefined;
 let threadId = kept().threadId;
+/** What it is called, also as long as it is not there. */
+let threadTitle = kept().name;
 let draft = kept().draft;
 /** Of what commands changed, so many decisions to keep it outlive a reload. */
 const MOST_KEEPS = 500;
@@ -38,6 +41,10 @@ const composer = new Composer((text) => {
   draft = text;
   remember();
 }, (text) => { notice("error", text); });
+const find = new FindBar(() => view()?.rows ?? [], showFound, () => {
+  mark(undefined);
+  composer.focus();
+});
 const empty = el("div", { class: "empty" });
 const activity = el("div", { class: "activity" });
 const elapsed = el("span", { class: "dim" });
@@ -47,7 +54,7 @@ let shownQueue: ThreadView["queue"];
 /** What is being written in the place of messages that wait, by their ids: who looks at another conversation finds it again. */
 const rewritten = new Map<string, string>();
 let toldTrouble: { readonly text: string; readonly box: HTMLElement } | undefined;
-const queue = el("div", { class: "queue", label: "Waiting messages", role: "group" });
+const queue = el("div", { class: "queue", label: "Queued messages", role: "group" });
 queue.hidden = true;
 const meters = el("div", { class: "meters" });
 /** What a screen reader is told; the rows themselves would be told again with each scroll. */
@@ -57,19 +64,32 @@ const notices = el("div", { class: "notices" });
 const connectBox = el("section", { class: "first-run error", label: "Connect a model" });
 connectBox.hidden = true;
 let isConnecting = false;
+const unopenedBox = el("section", { class: "unopened error", label: "The conversation is not open" });
+unopenedBox.hidden = true;
 const retryBox = el("div", { class: "error retry" });
 const retryWhen = el("p", { class: "dim" });
 let shownRetry = "";
-const chat = el("main", { class: "chat" }, el("div", { class: "list-box" }, list.root, empty, toEnd), notices, connectBox, retryBox, activity, queue, composer.root, meters);
+const chat = el("main", { class: "chat" }, find.root, el("div", { class: "list-box" }, list.root, empty, toEnd), notices, unopenedBox, connectBox, retryBox, activity, queue, composer.root, meters);
 
 title.addEventListener("click", () => { openThreads(); });
 document.body.append(
-  el("header", {}, iconButton("list", "Conversations", openThreads), title, iconButton("window", "Open in an editor tab", () => { if (threadId !== null) post({ type: "threadAction", action: "editor", threadId }); }), iconButton("add", "New conversation", () => { post({ type: "new" }); })),
+  el("header", {}, iconButton("list", "Conversations", openThreads), title, iconButton("search", "Find in the conversation", () => { find.open(); }), iconButton("window", "Open in an editor tab", () => { if (threadId !== null) post({ type: "threadAction", action: "editor", threadId }); }), iconButton("add", "New conversation", () => { post({ type: "new" }); })),
   threads.root,
   chat,
   live,
   urgent,
 );
+
+/** Brings a row into view that has what was looked for. */
+function showFound(key: string): void {
+  list.toKey(key);
+  requestAnimationFrame(() => { requestAnimationFrame(() => { mark(key); }); });
+}
+
+function mark(key: string | undefined): void {
+  document.querySelectorAll(".row.found").forEach((row) => { row.classList.remove("found"); });
+  if (key !== undefined) document.querySelector(`[data-key="${CSS.escape(key)}"]`)?.classList.add("found");
+}
 
 function openThreads(): void {
   chat.hidden = true;
@@ -88,7 +108,7 @@ function showChat(): void {
 }
 
 function remember(): void {
-  keep({ threadId, draft, keeps: [...context.keeps].slice(-MOST_KEEPS) });
+  keep({ threadId, name: threadTitle, draft, keeps: [...context.keeps].slice(-MOST_KEEPS) });
 }
 
 function notice(severity: "info" | "error", text: string): HTMLElement {
@@ -109,6 +129,16 @@ function tellTrouble(trouble: string | null, running: boolean): void {
   }
 }
 
+/** The conversation of before cannot be opened: why, and what can be done. What is written meanwhile is for it, and waits in the composer. */
+function tellUnopened(isInUse: boolean, reason: string): void {
+  const again = button("Try Again", () => { post({ type: "reopen" }); }, { class: "primary" });
+  const fork = isInUse && threadId !== null ? button("Fork Conversation", () => { if (threadId !== null) post({ type: "threadAction", action: "fork", threadId }); }) : undefined;
+  const begin = button("New Chat", () => { post({ type: "new" }); });
+  redraw(unopenedBox, () => { unopenedBox.replaceChildren(el("p", { role: "alert" }, threadTitle === "" ? "The conversation could not be opened." : `“${threadTitle}” could not be opened.`), el("p", {}, reason), el("div", { class: "buttons" }, again, fork, begin)); }, composer.text);
+  unopenedBox.hidden = false;
+  head();
+}
+
 /** The rows, and groups of them, as the person has opened them. Where they are by the keyboard or have selected something nothing goes. */
 function entries(): Entry[] {
   const selection = document.getSelection();
@@ -123,6 +153,8 @@ function show(next: ThreadView | null): void {
   if (isOther && (model !== undefined || (next?.rows.length ?? 0) > 0)) composer.forget();
   model = next === null ? undefined : new ThreadModel(next);
   threadId = next?.id ?? null;
+  threadTitle = next === null ? "" : threadName(next, "", 80);
+  unopenedBox.hidden = true;
   remember();
   // It is drawn again, as it is now.
   context.shown.clear();
@@ -130,6 +162,7 @@ function show(next: ThreadView | null): void {
   if (isOther) {
     context.folds.clear();
     notices.replaceChildren();
+    find.reset();
     // Its buttons, and what is being typed into it, are of the other conversation.
     drawQueue();
   }
@@ -140,8 +173,12 @@ function show(next: ThreadView | null): void {
 /** All but the rows. */
 function head(): void {
   const shown = view();
-  title.textContent = shown === undefined ? "New conversation" : threadName(shown, "New conversation", 80);
-  empty.hidden = (shown?.rows.length ?? 0) > 0;
+  if (shown !== undefined && threadName(shown, "", 80) !== threadTitle) {
+    threadTitle = threadName(shown, "", 80);
+    remember();
+  }
+  title.textContent = threadTitle || (threadId === null || shown !== undefined ? "New conversation" : "Conversation");
+  empty.hidden = (shown?.rows.length ?? 0) > 0 || !unopenedBox.hidden;
   composer.setRunning(shown?.running !== undefined);
   composer.setSettings(shown?.settings);
   drawActivity();
@@ -324,6 +361,12 @@ window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
     case "thread":
       show(data.view);
       break;
+    case "unopened":
+      if (threadId === null || threadId === data.threadId) {
+        threadId = data.threadId;
+        tellUnopened(data.isInUse, data.reason);
+      }
+      break;
     case "shown":
       shownElsewhere(data.proposalId, data.hunkIds);
       break;
@@ -357,7 +400,7 @@ window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
       composer.insert(data.text);
       break;
     case "putBack":
-      composer.putBack(data.text, data.images);
+      composer.putBack(data.text, data.images, data.keepFocus);
       break;
     case "sent":
       composer.sent(data.token);
@@ -402,8 +445,8 @@ function greet(folder: string, trouble: string | null, remedy: Remedy): void {
 
 function welcome(folder: string, trouble: string | null, remedy: Remedy): Node[] {
   if (trouble !== null) {
-    const [text, action] = ({ start: ["Start the server", "restart"], trust: ["Trust this folder…", "trust"], folder: ["Open a folder…", "folder"] } as const)[remedy];
-    return [el("h2", {}, "Countersign is not running"), el("p", {}, trouble), el("div", { class: "buttons" }, button(text, () => { post({ type: "help", action }); }, { class: "primary" }), button("Show the log", () => { post({ type: "help", action: "log" }); }))];
+    const [text, action] = ({ install: ["How to Install", "install"], start: ["Start the server", "restart"], trust: ["Trust this folder…", "trust"], folder: ["Open a folder…", "folder"] } as const)[remedy];
+    return [el("h2", {}, "Countersign is not running"), el("p", {}, trouble), el("div", { class: "buttons" }, button(text, () => { post({ type: "help", action }); }, { class: "primary" }), remedy === "install" ? button("Look Again", () => { post({ type: "help", action: "restart" }); }) : undefined, button("Show the log", () => { post({ type: "help", action: "log" }); }))];
   }
   if (isMissing(setup)) {
     return firstRun(setup);
@@ -421,7 +464,7 @@ function welcome(folder: string, trouble: string | null, remedy: Remedy): Node[]
 window.addEventListener("put-back", (event) => {
   if (!(event instanceof CustomEvent)) return;
   const input = event.detail as UserInput[];
-  composer.putBack(textOf(input), imagesOf(input));
+  composer.putBack(textOf(input), imagesOf(input), false);
 });
 window.addEventListener("focus", () => { post({ type: "focused" }); });
 window.addEventListener("connect-model", () => {
@@ -432,6 +475,11 @@ window.addEventListener("remember", remember);
 window.addEventListener("choose-model", () => { composer.chooseModel(); });
 window.addEventListener("ask-again", (event) => { composer.again(event instanceof CustomEvent && typeof event.detail === "string" ? event.detail : undefined); });
 document.addEventListener("keydown", (event) => {
+  if (event.key.toLowerCase() === "f" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && !chat.hidden) {
+    event.preventDefault();
+    find.open();
+    return;
+  }
   // From anywhere that takes no text, writing goes to the composer.
   if (event.key === "/" && event.target === document.body) {
     event.preventDefault();
@@ -445,4 +493,4 @@ setInterval(() => {
 composer.set(draft);
 head();
 greet("", null, "start");
-post({ type: "ready", threadId });
+post({ type: "ready", threadId, name: threadTitle });

@@ -25,8 +25,10 @@ function box(title: string, agent: string | null | undefined, settled: string | 
 }
 
 function approval(asked: Approval, settled: string | undefined): Node[] {
-  const { title, code, where, details } = approvalWords(asked);
-  const all = el("pre", { class: "terminal", label: "What is asked about", attrs: { tabindex: "0" } }, code);
+  const { title, code, where, details, said } = approvalWords(asked);
+  const all = el("pre", { class: "terminal asked", label: "What is asked about", attrs: { tabindex: "0" } }, code);
+  // Whose words these are stands before them; nothing of theirs looks like ours.
+  const others = said.map(({ who, text }) => el("blockquote", { class: "said" }, el("span", { class: "who" }, `${who}: `), text));
   const shown = [
     // All of it: what is longer than the box is scrolled in it.
     all,
@@ -35,7 +37,7 @@ function approval(asked: Approval, settled: string | undefined): Node[] {
   if (settled !== undefined) {
     return box(title, asked.agent, settled, shown[0]);
   }
-  const words = el("input", { label: "Words to the agent", attrs: { type: "text", placeholder: "Tell the agent what to do instead" } });
+  const words = el("input", { label: "Comment to the agent", attrs: { type: "text", placeholder: "Tell the agent what to do instead" } });
   const answer = (decision: ApprovalDecision) => (): void => {
     const feedback = words.value.trim();
     post({ type: "answerApproval", approvalId: asked.id, response: decision === "decline" && feedback !== "" ? { decision, feedback } : { decision } });
@@ -48,7 +50,7 @@ function approval(asked: Approval, settled: string | undefined): Node[] {
   const buttons = asked.availableDecisions.map((decision) => button(decisionTitle(decision, asked), answer(decision), { class: decision === "accept" ? "primary" : "", ...(decision === "acceptAlways" && rule !== undefined ? { title: rule } : {}) }));
   const covers = rule === undefined ? undefined : el("p", { class: "dim" }, visible(`“Always Allow” covers ${rule}`));
   const hint = untilRead(asked.id, all, asked.availableDecisions.flatMap((decision, i) => (decision === "decline" || decision === "cancel" ? [] : [buttons[i] as HTMLButtonElement])));
-  return box(title, asked.agent, settled, ...shown, hint, ...details.map((one) => el("p", {}, one)), scope === undefined ? undefined : el("p", { class: "dim" }, `“Allow for Session” ${scope}.`), covers, el("div", { class: "buttons" }, ...buttons), asked.availableDecisions.includes("decline") ? words : undefined);
+  return box(title, asked.agent, settled, ...shown, hint, ...details.map((one) => el("p", { class: "ours" }, one)), ...others, scope === undefined ? undefined : el("p", { class: "dim" }, `“Allow for Session” ${scope}.`), covers, el("div", { class: "buttons" }, ...buttons), asked.availableDecisions.includes("decline") ? words : undefined);
 }
 
 /** Questions that were read to their end, with what they asked: a row may be drawn again. */
@@ -56,7 +58,7 @@ const wereRead = new Set<string>();
 
 /** Holds the buttons back that allow, until what they allow has been scrolled to its end; says so meanwhile. `id` is the question's. */
 export function untilRead(id: string, all: HTMLElement, allow: HTMLButtonElement[]): HTMLElement {
-  const hint = el("p", { class: "dim", role: "status" }, "Scroll to the end of it to allow it.");
+  const hint = el("p", { class: "dim", role: "status" }, "Scroll to the end to allow it.");
   const key = `${id}\n${all.textContent}`;
   if (wereRead.has(key)) {
     hint.hidden = true;

@@ -5,7 +5,7 @@ import { counts, hunkLines, unifiedLines } from "../src/chat/diff";
 import { screen } from "../src/chat/terminal";
 import { groupWords, isGroup } from "../src/chat/groups";
 import type { Entry, Group } from "../src/chat/groups";
-import { isUndone } from "../src/chat/view";
+import { isUndone, messageOf } from "../src/chat/view";
 import type { Row, ThreadView } from "../src/chat/view";
 import type { FromPage } from "../src/chat/wire";
 import { confinedWords, cut, dateWords, duration, imagesOf, judgedWords, shown, textOf, tokens } from "../src/chat/words";
@@ -13,8 +13,8 @@ import { below } from "../src/proposals/beyond";
 import type { PathName } from "../src/proposals/beyond";
 import { Gates } from "../src/proposals/gates";
 import type { Shown } from "../src/proposals/shown";
-import { isWaiting } from "../src/proposals/state";
-import type { GuardianAction, ItemStatus, Proposal, ProposalFile, ThreadItem, TurnError } from "../src/protocol";
+import { hunkWords, isDecided, isOpen, isWaiting } from "../src/proposals/state";
+import type { GuardianAction, ItemStatus, Proposal, ProposalFile, ThreadItem, TurnError, UserInput } from "../src/protocol";
 import { commandChanges } from "./command_changes";
 import { button, el, icon, iconButton } from "./dom";
 import { countsOf, diffBox, factsOf, fileLink, fold } from "./files";
@@ -138,7 +138,8 @@ function agentMessage(row: Row): Drawn {
     root.setAttribute("aria-busy", String(live));
     root.classList.toggle("live", live);
     view.update(item.text);
-    foot.replaceChildren(...[item.partial === true ? el("span", { class: "dim" }, "interrupted") : "", time(now) ?? ""].filter((one) => one !== ""));
+    const copy = live || item.text === "" ? "" : el("span", { class: "message-actions" }, iconButton("copy", "Copy the answer", () => { post({ type: "code", action: "copy", text: item.text, language: "markdown" }); }));
+    foot.replaceChildren(...[item.partial === true ? el("span", { class: "dim" }, "interrupted") : "", time(now) ?? "", copy].filter((one) => one !== ""));
   };
   update(row);
   return { root, update };
@@ -206,7 +207,7 @@ function command(row: Row, context: RowContext): Drawn {
         item.reason ? el("span", { class: "dim" }, item.reason) : undefined,
         item.fullOutput ? button("Open Full Output", () => { post({ type: "openOutput", itemId: item.id }); }) : undefined,
         runsOn ? button("Stop", () => { post({ type: "killTerminal", terminalId: terminal }); }) : undefined,
-        item.source === "user" && !live ? button("Send the output to the agent", () => { post({ type: "sendOutput", itemId: item.id }); }) : undefined,
+        item.source === "user" && !live ? button("Send Output to Agent", () => { post({ type: "sendOutput", itemId: item.id }); }) : undefined,
       ].filter((one) => one !== undefined),
     );
     made = context.folds.get(row.key) ?? (live || runsOn || item.source === "user" || item.status === "failed");
@@ -235,19 +236,39 @@ function contents(row: Row, context: RowContext): (Node | string)[] {
     case "error":
       return errorBody(row, body.error, context);
     case "note": {
-      return [el("p", { class: `note note-${body.severity}`, role: "note" }, body.text), ...(body.denied === undefined ? [] : overrule(body.denied, row.key.slice("guardian:".length)))];
+      return [el("p", { class: `note note-${body.severity}`, role: "note" }, body.text), ...(body.isLost === true ? lost(row, context) : []), ...(body.denied === undefined ? [] : overrule(body.denied, row.key.slice("guardian:".length)))];
     }
     case "unanswered":
-      return [el("p", { class: "note note-warning" }, "This was not read by the agent, because the turn was stopped before."), el("div", { class: "user-text" }, textOf(body.input)), button("Restore to input", () => { window.dispatchEvent(new CustomEvent("put-back", { detail: body.input })); })];
+      return [el("p", { class: "note note-warning" }, "The agent did not read this: the turn was stopped first."), el("div", { class: "user-text" }, textOf(body.input)), el("div", { class: "buttons" }, sendAgain(body.input), button("Restore to Input", () => { window.dispatchEvent(new CustomEvent("put-back", { detail: body.input })); }))];
     case "item":
       return itemBody(row, body, context);
   }
 }
 
+/** Sends a message once more, as a new one. */
+function sendAgain(input: readonly UserInput[]): HTMLButtonElement {
+  const again = button("Send Again", () => {
+    // Pressed twice, it is sent once.
+    again.disabled = true;
+    post({ type: "send", token: null, text: textOf(input), images: imagesOf(input), queue: false, choices: {}, leaveOut: [] });
+  }, { class: "primary" });
+  return again;
+}
+
+/** The ways on from a turn whose server ended: its message in the place of the first where nothing was done, else the agent continues, or it is sent once more. */
+function lost({ turnId }: Row, context: RowContext): HTMLElement[] {
+  const view = context.view();
+  const { input, hasBegun } = view === undefined || turnId === undefined ? { input: [], hasBegun: true } : messageOf(view, turnId);
+  const ask = (detail: string | undefined) => (): void => { window.dispatchEvent(new CustomEvent("ask-again", { detail })); };
+  const buttons = hasBegun ? [button("Continue", ask(undefined), { class: "primary" }), ...(input.length > 0 ? [sendAgain(input)] : [])] : [button("Send Again", ask(turnId), { class: "primary" })];
+  if (hasBegun) buttons[1]?.classList.remove("primary");
+  return [el("div", { class: "buttons" }, ...buttons)];
+}
+
 /** What was denied, all of it, and the button that allows it. */
 function overrule(denied: GuardianAction, assessmentId: string): HTMLElement[] {
   const all = el("pre", { class: "terminal", label: "What was denied", attrs: { tabindex: "0" } }, judgedWords(denied));
-  const allow = button("Allow it this once", () => { post({ type: "overrule", assessmentId }); });
+  const allow = button("Allow Once", () => { post({ type: "overrule", assessmentId }); });
   return [all, untilRead(assessmentId, all, [allow]), allow];
 }
 
@@ -278,7 +299,8 @@ function errorBody(row: Row, error: TurnError, context: RowContext): Node[] {
   };
   // Where the agent has done something already it goes on from there; else the same message is sent again, in the place of the first.
   const { turnId } = row;
-  const hasBegun = context.view()?.rows.some(({ turnId: of, body }) => of === turnId && body.kind === "item" && body.item.type !== "userMessage") ?? false;
+  const all = context.view();
+  const hasBegun = all !== undefined && turnId !== undefined && messageOf(all, turnId).hasBegun;
   const again = button(hasBegun || turnId === undefined ? "Continue" : "Try again", () => { window.dispatchEvent(new CustomEvent("ask-again", { detail: hasBegun ? undefined : turnId })); });
   // The most helpful one stands out.
   (offered[0] ?? again).classList.add("primary");
@@ -331,12 +353,12 @@ function itemBody(row: Row, body: Extract<Row["body"], { kind: "item" }>, contex
     case "agentMail":
       return [el("div", { class: "tool" }, el("div", { class: "title" }, `From ${item.author}`), markdown(item.text))];
     case "enteredReviewMode":
-      return [el("p", { class: "note note-info" }, `A reviewer looks at ${item.review}.`)];
+      return [el("p", { class: "note note-info" }, `Reviewing ${item.review}.`)];
     case "exitedReviewMode": {
       const findings = item.output?.findings ?? [];
       return [
         el("div", { class: "tool" },
-          el("div", { class: "title" }, findings.length === 0 ? "The review found nothing." : findings.length === 1 ? "The review found one thing." : `The review found ${findings.length} things.`),
+          el("div", { class: "title" }, findings.length === 0 ? "The review found no problems." : findings.length === 1 ? "The review has 1 finding." : `The review has ${findings.length} findings.`),
           // What they mean the note below says; without findings that can be shown there is only the text.
           item.output ? undefined : markdown(item.review),
           el("ul", { class: "findings" }, ...findings.map((finding) => {
@@ -396,6 +418,7 @@ function fileChange(row: Row, item: Extract<ThreadItem, { type: "fileChange" }>,
     ? el("div", { class: "buttons" },
         gates.hold(button("Accept all", () => { post({ type: "accept", proposalId: proposal.id, ...gates.whole() }); }, { class: "primary", icon: "check" }), proposal.files.flatMap((file) => file.hunks), hint),
         button("Reject all", () => { post({ type: "decide", proposalId: proposal.id, decision: "reject", hunkIds: null }); }, { icon: "close" }),
+        proposal.files.length > 1 ? button("Review all files", () => { post({ type: "showProposal", proposalId: proposal.id, path: null }); }) : undefined,
         button("Reject with comment…", () => { post({ type: "rejectWithWords", proposalId: proposal.id, hunkIds: null }); }))
     : undefined;
   // Of what went well the model is told in words of its own.
@@ -412,7 +435,7 @@ function fileChange(row: Row, item: Extract<ThreadItem, { type: "fileChange" }>,
 function proposalWords(proposal: Proposal): string {
   const hunks = proposal.files.flatMap((file) => file.hunks);
   const made = hunks.filter((hunk) => hunk.status === "applied").length;
-  if (proposal.status === "applied" && made < hunks.length) return `applied ${made} of ${hunks.length}`;
+  if (made > 0 && made < hunks.length) return `applied ${made} of ${hunks.length}${isWaiting(proposal) ? ", the rest is pending review" : ""}`;
   return { proposed: "pending review", partlyDecided: "partly reviewed", conflicting: "in conflict with what was typed", stale: "its files have changed", accepted: "accepted", applied: "applied", rejected: "rejected", failed: "failed", superseded: "replaced by a later one", withdrawn: "withdrawn", undone: "undone" }[proposal.status];
 }
 
@@ -423,17 +446,23 @@ function proposalFile(key: string, proposal: Proposal, file: ProposalFile, waits
   const counted = file.hunks.filter((hunk) => !settled || hunk.status === "applied");
   const all = counted.flatMap((hunk) => hunkLines(hunk.oldText, hunk.newText));
   const fate = counted.length > 0 ? factsOf(file, nameOfPath) : el("span", { class: "dim" }, file.hunks.every((hunk) => hunk.status === "rejected") ? "rejected" : "not applied");
-  const decide = (decision: "reject" | "reset", hunkId: string) => (): void => { post({ type: "decide", proposalId: proposal.id, decision, hunkIds: [hunkId] }); };
+  const decide = (decision: "reject" | "reset", ...hunkIds: string[]) => (): void => { post({ type: "decide", proposalId: proposal.id, decision, hunkIds }); };
+  const open = waits && proposal.files.length > 1 ? file.hunks.filter(isOpen) : [];
+  const fits = open.filter(({ status }) => status === "pending");
+  const whole = [
+    fits.length === 0 ? undefined : gates.hold(button("Accept File", () => { post({ type: "accept", proposalId: proposal.id, hunkIds: gates.open(fits), leaveOut: [] }); }, { class: "small", label: `Accept ${file.path}` }), fits),
+    open.length === 0 ? undefined : button("Reject File", decide("reject", ...open.map(({ id }) => id)), { class: "small", label: `Reject ${file.path}` }),
+  ];
   return fold(
     `${key}|${file.path}`,
-    [fileLink(file.path, folder, file.hunks[0]?.range.start ?? null), fate, counted.length > 0 ? countsOf(counts(all)) : undefined, waits ? button("Open diff", () => { post({ type: "showProposal", proposalId: proposal.id, path: file.path }); }, { class: "small" }) : undefined],
+    [fileLink(file.path, folder, file.hunks[0]?.range.start ?? null), fate, counted.length > 0 ? countsOf(counts(all)) : undefined, waits ? button("Open diff", () => { post({ type: "showProposal", proposalId: proposal.id, path: file.path }); }, { class: "small" }) : undefined, ...whole],
     () => file.hunks.map((hunk, i) =>
       el("div", { class: `hunk hunk-${hunk.status}`, attrs: { "data-of": hunk.id } },
         el("div", { class: "hunk-head" },
-          el("span", { class: "dim" }, `line ${hunk.range.start + 1}${hunk.status === "pending" ? "" : ` · ${hunk.status === "conflicting" ? "in conflict" : hunk.status}`}`),
+          el("span", { class: "dim" }, `line ${hunk.range.start + 1}${hunkWords(proposal, hunk) === "" ? "" : ` · ${hunkWords(proposal, hunk)}`}`),
           waits && hunk.status === "pending" ? gates.hold(button("Accept", () => { post({ type: "accept", proposalId: proposal.id, hunkIds: gates.open([hunk]), leaveOut: [] }); }, { class: "small", label: `Accept change ${i + 1} of ${file.path}` }), [hunk]) : undefined,
           waits && (hunk.status === "pending" || hunk.status === "conflicting") ? button("Reject", decide("reject", hunk.id), { class: "small", label: `Reject change ${i + 1} of ${file.path}` }) : undefined,
-          waits && (hunk.status === "accepted" || hunk.status === "rejected") ? button("Reset decision", decide("reset", hunk.id), { class: "small", label: `Reset the decision on change ${i + 1} of ${file.path}` }) : undefined),
+          waits && isDecided(hunk) ? button("Reset decision", decide("reset", hunk.id), { class: "small", label: `Reset the decision on change ${i + 1} of ${file.path}` }) : undefined),
         hunk.conflict ? el("p", { class: "note note-warning" }, hunk.conflict) : undefined,
         diffBox(hunkLines(hunk.oldText, hunk.newText), () => { gates.isDrawn(hunk); }))),
     waits,

@@ -19,7 +19,7 @@ impl zed::Extension for Countersign {
         let env = worktree.shell_env();
         let home = env.iter().find(|(name, _)| name == "HOME").map(|(_, home)| home.as_str());
         let command = named.or_else(|| worktree.which("countersign")).ok_or(
-            "The program `countersign` is not on PATH. Install it with `cargo install countersign`, \
+            "The program `countersign` is not on PATH. Install it with `cargo install --path . --locked` in Countersign's repository, \
              or name it in the setting lsp.countersign.binary.path.",
         )?;
         match place::is_of_project(&command, &worktree.root_path(), home) {

@@ -1,7 +1,7 @@
 //! One proposal on the desk: what is shown of it, what it would do, what was decided.
 
 use super::placing::{Now, Place, Placing};
-use super::{Decided, ProposalError, line_range};
+use super::{Decided, ProposalError, Ready, line_range};
 use crate::agent::stream::Stream;
 use crate::ids::{HunkId, ProposalId, TurnId};
 use crate::patch::plan::Plan;
@@ -13,10 +13,10 @@ use crate::protocol::proposal::{
 };
 use crate::store::proposals::{Bounds, Held, Kept};
 use crate::workspace::uri;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokio::sync::oneshot;
+use tokio::sync::mpsc;
 
 pub(super) struct Entry {
     /// With its hunks where they were at the last look.
@@ -33,7 +33,9 @@ pub(super) struct Entry {
     /// Words to the model about the whole.
     pub(super) feedback: Vec<String>,
     /// Whoever applies it, until it is decided.
-    pub(super) waiter: Option<oneshot::Sender<Decided>>,
+    pub(super) waiter: Option<mpsc::UnboundedSender<Ready>>,
+    /// What is accepted is applied at once, and not only when all is decided.
+    pub(super) applies_each: bool,
     /// The person has been told of it.
     pub(super) shown: bool,
     /// Files whose hunks were placed anew since they were told of last.
@@ -58,6 +60,7 @@ impl Entry {
             turn,
             feedback: Vec::new(),
             waiter: None,
+            applies_each: false,
             shown: false,
             untold: BTreeSet::new(),
             unfitting: BTreeSet::new(),
@@ -82,6 +85,7 @@ impl Entry {
             proposal: self.proposal.clone(),
             plan: self.made.clone(),
             feedback: self.feedback.clone(),
+            applies_each: self.applies_each,
         })
     }
 
@@ -257,10 +261,48 @@ impl Entry {
         let pending = |hunk: &Hunk| hunk.status == HunkStatus::Pending;
         let in_conflict = |hunk: &Hunk| hunk.status == HunkStatus::Conflicting;
         let whole = params.decision == ProposalDecision::Accept && !about_hunks;
-        if !hunks(&self.proposal).any(|hunk| pending(hunk) || in_conflict(hunk) && !whole) {
-            self.wake(Decided::default());
+        let is_left = hunks(&self.proposal).any(|hunk| pending(hunk) || in_conflict(hunk) && !whole);
+        match is_left {
+            true => self.apply_part(),
+            false => self.wake(Decided::default()),
         }
         Ok(())
+    }
+
+    /// Has what is accepted applied while others are still undecided.
+    pub(super) fn apply_part(&self) {
+        let is_accepted = |hunk: &Hunk| hunk.status == HunkStatus::Accepted;
+        if self.applies_each
+            && hunks(&self.proposal).any(is_accepted)
+            && let Some(waiter) = &self.waiter
+        {
+            let _gone = waiter.send(Ready::Part);
+        }
+    }
+
+    /// What became of accepted hunks that were applied while others are undecided.
+    pub(super) fn part_is_applied(&mut self, results: &BTreeMap<HunkId, HunkStatus>) {
+        for hunk in self.change().files.iter_mut().flat_map(|file| &mut file.hunks) {
+            match results.get(&hunk.id) {
+                // Whatever was decided meanwhile: it is in the file.
+                Some(HunkStatus::Applied) => {
+                    hunk.status = HunkStatus::Applied;
+                    hunk.feedback = None;
+                    hunk.conflict = None;
+                }
+                Some(status @ (HunkStatus::Pending | HunkStatus::Conflicting))
+                    if hunk.status == HunkStatus::Accepted =>
+                {
+                    hunk.status = *status;
+                }
+                _ => {}
+            }
+        }
+        if self.is_waiting() {
+            let status = waiting_status(&self.proposal);
+            self.change().status = status;
+            self.placings.iter_mut().for_each(Placing::forget);
+        }
     }
 
     /// Takes these hunks, as far as they wait and fit.
@@ -274,8 +316,10 @@ impl Entry {
         }
         proposal.status = waiting_status(proposal);
         let waits = |hunk: &Hunk| matches!(hunk.status, HunkStatus::Pending | HunkStatus::Conflicting);
-        if !hunks(&self.proposal).any(waits) {
-            self.wake(Decided::default());
+        let is_left = hunks(&self.proposal).any(waits);
+        match is_left {
+            true => self.apply_part(),
+            false => self.wake(Decided::default()),
         }
     }
 
@@ -291,7 +335,12 @@ impl Entry {
 
     pub(super) fn wake(&mut self, decided: Decided) {
         // One in conflict is left out when the rest is applied, and said to be.
-        let wanted = |hunk: &Hunk| matches!(hunk.status, HunkStatus::Accepted | HunkStatus::Conflicting);
+        let wanted = |hunk: &Hunk| {
+            matches!(
+                hunk.status,
+                HunkStatus::Accepted | HunkStatus::Applied | HunkStatus::Conflicting
+            )
+        };
         let any = hunks(&self.proposal).any(wanted);
         self.change().status = match any || decided.trouble.is_some() {
             _ if decided.superseded_by.is_some() => ProposalStatus::Superseded,
@@ -299,10 +348,10 @@ impl Entry {
             false => ProposalStatus::Rejected,
         };
         if let Some(waiter) = self.waiter.take() {
-            let _gone = waiter.send(Decided {
+            let _gone = waiter.send(Ready::All(Decided {
                 feedback: self.feedback.clone(),
                 ..decided
-            });
+            }));
         }
     }
 
@@ -323,6 +372,12 @@ impl Entry {
             hunk: hunk.clone(),
             why,
         };
+        if self.proposal.files[at].hunks[number].status == HunkStatus::Applied {
+            return Err(ProposalError::Applied {
+                proposal: id,
+                hunk: hunk.clone(),
+            });
+        }
         if planned.kind == FileChangeKind::Delete {
             return Err(refused("it deletes the file"));
         }
@@ -434,16 +489,20 @@ fn chosen(proposal: &Proposal, params: &ProposalDecideParams) -> Result<Vec<Hunk
     let id = &params.proposal_id;
     if let Some(wanted) = &params.hunk_ids {
         // Naming a hunk again changes an earlier decision.
-        return match wanted
-            .iter()
-            .find(|hunk| hunks(proposal).all(|known| known.id != **hunk))
-        {
-            Some(hunk) => Err(ProposalError::NoHunk {
+        for hunk in wanted {
+            let known = hunks(proposal).find(|known| known.id == *hunk);
+            let known = known.ok_or_else(|| ProposalError::NoHunk {
                 proposal: id.clone(),
                 hunk: hunk.clone(),
-            }),
-            None => Ok(wanted.clone()),
-        };
+            })?;
+            if known.status == HunkStatus::Applied {
+                return Err(ProposalError::Applied {
+                    proposal: id.clone(),
+                    hunk: hunk.clone(),
+                });
+            }
+        }
+        return Ok(wanted.clone());
     }
     if let Some(path) = &params.path
         && !proposal.files.iter().any(|file| file.path == *path)
@@ -455,7 +514,7 @@ fn chosen(proposal: &Proposal, params: &ProposalDecideParams) -> Result<Vec<Hunk
     }
     let here = |file: &&ProposalFile| params.path.as_ref().is_none_or(|path| file.path == *path);
     let meant = |hunk: &&Hunk| match params.decision {
-        ProposalDecision::Reset => true,
+        ProposalDecision::Reset => hunk.status != HunkStatus::Applied,
         _ => matches!(hunk.status, HunkStatus::Pending | HunkStatus::Conflicting),
     };
     let files = proposal.files.iter().filter(here);

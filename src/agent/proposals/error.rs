@@ -26,6 +26,10 @@ pub enum ProposalError {
         why: String,
     },
     #[error(
+        "Hunk {hunk} of proposal {proposal} is in its file already, and no decision takes it out. Undo it in the editor."
+    )]
+    Applied { proposal: ProposalId, hunk: HunkId },
+    #[error(
         "Proposal {0} has changes that were not shown yet, or changed since. Nothing was accepted; show the change and accept it then."
     )]
     NotShown(ProposalId),

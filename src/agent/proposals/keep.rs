@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
-use tokio::sync::oneshot;
+use tokio::sync::mpsc;
 
 /// A proposal of an earlier server that waits again.
 pub struct Adopted {
@@ -178,12 +178,13 @@ impl Proposals {
             plan,
             bounds,
             feedback,
+            applies_each,
         }) = read()
         else {
             return Ok(None);
         };
         let thread_id = proposal.thread_id.clone();
-        let (waiter, decided) = oneshot::channel();
+        let (waiter, ready) = mpsc::unbounded_channel();
         let proposal = waiting_again(Arc::unwrap_or_clone(proposal));
         let mut entry = Entry::new(proposal, Arc::unwrap_or_clone(plan), stream_of(&thread_id), None);
         for (planned, file) in Arc::make_mut(&mut entry.plan)
@@ -202,13 +203,16 @@ impl Proposals {
         entry.bounds = Some(bounds.clone());
         entry.held = Some(held);
         entry.feedback = feedback;
+        entry.applies_each = applies_each;
         self.look(&mut entry);
         tracing::info!(proposal = %id, thread = %thread_id, "a proposal of an earlier server waits again");
         let waiting = Waiting {
             id: id.clone(),
             desk: self.clone(),
-            decided,
+            ready,
         };
+        // What was accepted and not applied any more.
+        entry.apply_part();
         self.insert(entry);
         self.show(id);
         Ok(Some(Adopted {
@@ -306,8 +310,9 @@ fn waiting_again(mut proposal: Proposal) -> Proposal {
     let hunks = || proposal.files.iter().flat_map(|file| &file.hunks);
     let undecided = |status| matches!(status, HunkStatus::Pending | HunkStatus::Conflicting);
     let all_decided = !hunks().any(|hunk| undecided(hunk.status));
+    let all_applied = !hunks().any(|hunk| hunk.status != HunkStatus::Applied);
     for hunk in proposal.files.iter_mut().flat_map(|file| &mut file.hunks) {
-        if all_decided || hunk.status == HunkStatus::Applied {
+        if all_applied || all_decided && hunk.status != HunkStatus::Applied {
             hunk.status = HunkStatus::Pending;
         }
     }

@@ -2,7 +2,7 @@ use super::*;
 use crate::agent::apply::{self, HunkResult, Scope};
 use crate::agent::approvals::Approvals;
 use crate::agent::desk::Desk;
-use crate::agent::editor::{ApplyReply, Editor, EditorChange, EditorStep};
+use crate::agent::editor::{ApplyReply, Editor, EditorChange, EditorStep, Saving};
 use crate::agent::provider::Clients;
 use crate::exec::Confinement;
 use crate::patch::hunk::hunks;
@@ -37,8 +37,8 @@ impl Editor for Model {
         async { ApplyReply::Applied }.boxed()
     }
 
-    fn save(&self, _: ThreadId, _: Vec<Unsaved>) -> BoxFuture<'static, ()> {
-        async {}.boxed()
+    fn save(&self, _: ThreadId, _: Vec<Unsaved>) -> BoxFuture<'static, Saving> {
+        async { Saving::Over }.boxed()
     }
 
     fn has_resource_operations(&self) -> bool {
@@ -56,6 +56,7 @@ const URI: &str = "file:///w/a.txt";
 
 struct Table {
     desk: Arc<Desk>,
+    applies_each: bool,
     _home: tempfile::TempDir,
 }
 
@@ -97,7 +98,19 @@ impl Table {
         };
         Self {
             desk: Arc::new(desk),
+            applies_each: false,
             _home: home,
+        }
+    }
+
+    fn scope(&self) -> Scope {
+        Scope {
+            desk: self.desk.clone(),
+            thread: "t".into(),
+            workspace: self.desk.workspace.clone(),
+            cwd: "/w".into(),
+            confinement: Confinement::outside(),
+            reader: Arc::new(All),
         }
     }
 
@@ -118,8 +131,10 @@ impl Table {
             item_id: "i".into(),
             diff: String::new(),
             reason: None,
+            cwd: "/w".into(),
             grant_root: None,
             auto_approved: false,
+            applies_each: self.applies_each,
             bounds: None,
         };
         let stream = Stream::new(thread.into());
@@ -178,13 +193,28 @@ proptest! {
     /// Deciding, editing and typing in any order: at the end the file is what the person typed, with exactly the hunks
     /// that they accepted, as they edited them.
     #[test]
-    fn the_end_is_todays_text_with_what_was_accepted(acts in prop::collection::vec(act(), 0..24)) {
+    fn the_end_is_todays_text_with_what_was_accepted(acts in prop::collection::vec(act(), 0..24), applies_each: bool) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(play(acts))?;
+        runtime.block_on(play(acts, applies_each))?;
     }
 }
 
-async fn play(acts: Vec<Act>) -> Result<(), TestCaseError> {
+fn waiting_on(table: &Table) -> bool {
+    let (proposal, _) = table.desk.proposals.decided(&"p".into()).expect("it is there");
+    proposal.status.is_waiting()
+}
+
+/// The last word on a proposal.
+async fn all(waiting: &mut Waiting) -> Decided {
+    loop {
+        match waiting.ready().await.expect("all is decided") {
+            Ready::Part => {}
+            Ready::All(decided) => return decided,
+        }
+    }
+}
+
+async fn play(acts: Vec<Act>, applies_each: bool) -> Result<(), TestCaseError> {
     let before: String = (0..12).map(|line| format!("line {line}\n")).collect();
     let after: String = (0..12)
         .map(|line| match line % 2 {
@@ -192,7 +222,8 @@ async fn play(acts: Vec<Act>) -> Result<(), TestCaseError> {
             _ => format!("HUNK {line}\n"),
         })
         .collect();
-    let table = Table::new(&before);
+    let mut table = Table::new(&before);
+    table.applies_each = applies_each;
     let mut waiting = table.propose("p", "t", Table::update(), &before, &after).await;
     let ids: Vec<HunkId> = {
         let (proposal, _) = table.desk.proposals.decided(&"p".into()).expect("it waits");
@@ -224,8 +255,18 @@ async fn play(acts: Vec<Act>) -> Result<(), TestCaseError> {
                 // Once all is decided there is nothing more to decide.
                 let decided = table.decide(Some(&ids[hunk]), decision);
                 if let Err(error) = decided {
-                    let expected = matches!(error, ProposalError::Conflicting { .. } | ProposalError::Settled(_));
+                    let expected = match error {
+                        ProposalError::Conflicting { .. } | ProposalError::Settled(_) => true,
+                        ProposalError::Applied { .. } => applies_each,
+                        _ => false,
+                    };
                     prop_assert!(expected, "{}", error);
+                }
+                // Its end is awaited below.
+                if applies_each && waiting_on(&table) {
+                    while let Some(Some(Ready::Part)) = waiting.ready().now_or_never() {
+                        part(&table).await?;
+                    }
                 }
                 continue;
             }
@@ -236,7 +277,12 @@ async fn play(acts: Vec<Act>) -> Result<(), TestCaseError> {
                     hunk_id: ids[hunk].clone(),
                     new_text,
                 });
-                prop_assert!(edited.is_ok() || matches!(edited, Err(ProposalError::Settled(_))));
+                let expected = match edited {
+                    Ok(_) | Err(ProposalError::Settled(_)) => true,
+                    Err(ProposalError::Applied { .. }) => applies_each,
+                    Err(_) => false,
+                };
+                prop_assert!(expected);
                 continue;
             }
             Act::Remove(_) | Act::Rewrite(_) => continue,
@@ -245,23 +291,36 @@ async fn play(acts: Vec<Act>) -> Result<(), TestCaseError> {
     }
     // What is left is not taken.
     let _settled = table.decide(None, ProposalDecision::Reject);
-    let decided = waiting.decided().await.expect("all is decided");
+    let decided = all(&mut waiting).await;
     let (proposal, _) = table.desk.proposals.decided(&"p".into()).expect("it is there");
     let today = table.text();
-    let scope = Scope {
-        desk: table.desk.clone(),
-        thread: "t".into(),
-        workspace: table.desk.workspace.clone(),
-        cwd: "/w".into(),
-        confinement: Confinement::outside(),
-        reader: Arc::new(All),
-    };
-    let outcome = apply::run(&scope, &"p".into(), &decided).await;
+    let outcome = apply::run(&table.scope(), &"p".into(), &decided).await;
+    is_as_accepted(&proposal, &today, &outcome, &table.text())
+}
+
+/// Applies what is accepted so far.
+async fn part(table: &Table) -> Result<(), TestCaseError> {
+    let (proposal, _) = table.desk.proposals.decided(&"p".into()).expect("it waits");
+    let today = table.text();
+    let outcome = apply::run_part(&table.scope(), &"p".into()).await;
+    let results = super::super::propose::hunk_statuses(&outcome);
+    table.desk.proposals.part_is_applied(&"p".into(), &results);
+    is_as_accepted(&proposal, &today, &outcome, &table.text())
+}
+
+/// The file is what it was, with exactly the accepted hunks that were not in it yet.
+fn is_as_accepted(proposal: &Proposal, today: &str, outcome: &apply::Outcome, text: &str) -> Result<(), TestCaseError> {
     prop_assert_eq!(&outcome.error, &None);
-    let mut expected = today.clone();
+    let mut expected = today.to_owned();
     for (hunk, result) in proposal.files[0].hunks.iter().zip(&outcome.files[0].hunks) {
+        if result.applied {
+            prop_assert_eq!(hunk.status, HunkStatus::Applied);
+            continue;
+        }
         let accepted = hunk.status == HunkStatus::Accepted;
-        prop_assert_eq!(accepted, result.result != HunkResult::Rejected);
+        let is_left_out = matches!(result.result, HunkResult::Rejected | HunkResult::Conflict);
+        prop_assert!(accepted || is_left_out);
+        prop_assert!(!accepted || result.result != HunkResult::Rejected);
         if result.result == HunkResult::Taken {
             prop_assert_eq!(today.matches(&hunk.old_text).count(), 1, "{:?} in {:?}", hunk, today);
             expected = expected.replace(&hunk.old_text, &hunk.new_text);
@@ -270,7 +329,7 @@ async fn play(acts: Vec<Act>) -> Result<(), TestCaseError> {
             prop_assert!(!accepted || result.misfit.is_some());
         }
     }
-    prop_assert_eq!(table.text(), expected);
+    prop_assert_eq!(text, expected);
     Ok(())
 }
 
@@ -356,14 +415,14 @@ async fn a_newer_proposal_takes_the_place_of_an_older_one_or_stands_on_it() {
         (gone.status, gone.superseded_by),
         (ProposalStatus::Superseded, Some("c".into()))
     );
-    let told = first.decided().await.expect("told");
+    let told = all(&mut first).await;
     assert!(Proposals::superseded(&told).is_some_and(|words| words.contains('c')));
     assert_eq!(
         proposals.read(&"b".into()).expect("it waits").stacked_on,
         [] as [ProposalId; 0]
     );
     assert_eq!(proposals.read(&"c".into()).expect("it waits").stacked_on, ["b".into()]);
-    assert!(other.decided().now_or_never().is_none(), "it waits on");
+    assert!(other.ready().now_or_never().is_none(), "it waits on");
 }
 
 #[tokio::test]
@@ -427,7 +486,7 @@ async fn a_preview_does_not_refuse_what_was_accepted_elsewhere() {
         statuses,
         [HunkStatus::Accepted, HunkStatus::Accepted, HunkStatus::Rejected]
     );
-    let decided = waiting.decided().await.expect("decided");
+    let decided = all(&mut waiting).await;
     assert!(!decided.in_place, "the first one is still to be written");
     let scope = Scope {
         desk: table.desk.clone(),
@@ -508,7 +567,7 @@ async fn a_yes_takes_what_was_shown_and_nothing_that_fits_by_then() {
         proposals.accept_shown(&"p".into(), &fitting).expect("it waits");
         let left = proposals.leave_out(&"p".into());
         assert_eq!(left.is_ok(), shows < 2, "{name}");
-        let decided = waiting.decided().await.expect("all is decided");
+        let decided = all(&mut waiting).await;
         let scope = Scope {
             desk: table.desk.clone(),
             thread: "t".into(),
@@ -553,7 +612,7 @@ async fn what_was_told_to_be_in_conflict_is_accepted_by_name_only() {
             }
             false => assert!(matches!(first, Err(ProposalError::NotShown(_))), "{first:?}"),
         }
-        assert!(waiting.decided().now_or_never().is_none(), "it waits on");
+        assert!(waiting.ready().now_or_never().is_none(), "it waits on");
         let second = table
             .decide(None, ProposalDecision::Accept)
             .expect("it was told by now");

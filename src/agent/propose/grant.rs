@@ -237,7 +237,8 @@ fn nothing_written(turn: &Turn, id: &ProposalId, status: ProposalStatus, error: 
     };
     let decided = turn.desk.proposals.decided(id);
     let mut files = decided.map_or_else(Vec::new, |(proposal, plan)| apply::first_results(&proposal, &plan));
-    for hunk in files.iter_mut().flat_map(|file| &mut file.hunks) {
+    let hunks = files.iter_mut().flat_map(|file| &mut file.hunks);
+    for hunk in hunks.filter(|hunk| !hunk.applied) {
         hunk.result = result;
     }
     Outcome {

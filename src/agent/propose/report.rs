@@ -41,7 +41,8 @@ pub(in crate::agent) fn report(scope: &Scope, outcome: &Outcome, feedback: &[Str
         (_, None) => text.push_str("Nothing was changed.\n"),
     }
     // A patch that was rejected as a whole needs no list, unless there is more to say of its hunks.
-    let says_more = |hunk: &HunkOutcome| hunk.feedback.is_some() || hunk.misfit.is_some();
+    let says_more =
+        |hunk: &HunkOutcome| hunk.feedback.is_some() || hunk.misfit.is_some() || hunk.result == HunkResult::Undone;
     if total == 0 || outcome.status != ProposalStatus::Rejected || hunks().any(says_more) {
         let mut told = Told {
             text: &mut text,
@@ -139,6 +140,7 @@ impl Told<'_> {
                 ),
             },
             (HunkResult::NotApplied, _) => self.line(place, "not applied"),
+            (HunkResult::Undone, _) => self.line(place, "taken, and undone in the file by the person since"),
         }
     }
 

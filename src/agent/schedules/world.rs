@@ -3,7 +3,7 @@
 use super::dice::Dice;
 use super::script;
 use crate::agent::conversation::Conversation;
-use crate::agent::editor::{ApplyReply, Editor, EditorChange, Unsaved};
+use crate::agent::editor::{ApplyReply, Editor, EditorChange, Saving, Unsaved};
 use crate::agent::history::History;
 use crate::agent::thread::{Parts, ThreadHandle};
 use crate::agent::{Agent, Setup, settings};
@@ -380,8 +380,8 @@ impl Editor for NoEditor {
         Box::pin(async { ApplyReply::NoAnswer })
     }
 
-    fn save(&self, _thread: ThreadId, _documents: Vec<Unsaved>) -> BoxFuture<'static, ()> {
-        Box::pin(async {})
+    fn save(&self, _thread: ThreadId, _documents: Vec<Unsaved>) -> BoxFuture<'static, Saving> {
+        Box::pin(async { Saving::Over })
     }
 
     fn has_resource_operations(&self) -> bool {

@@ -37,7 +37,10 @@ const EDITORS: &[Editor] = &[
     Editor {
         name: "Emacs",
         programs: &["emacs"],
-        hint: "with eglot:\n(add-to-list 'eglot-server-programs '((prog-mode text-mode) . (\"countersign\")))",
+        hint: "with eglot:\n\
+               countersign editor-config emacs > ~/.emacs.d/countersign.el, and in ~/.emacs.d/init.el:\n\
+               (load \"~/.emacs.d/countersign.el\")\n\
+               then M-x countersign in a file of a project; your language servers stay the default",
     },
     Editor {
         name: "Kakoune",

@@ -161,8 +161,8 @@ fn the_symbols_follow_the_place() {
     assert!(!writes(&place, "other/x"));
     place.runtime_roots = vec![ground.base.join("other")];
     assert!(writes(&place, "ws/x") && writes(&place, "other/x"));
-    place.cwd = ground.base.join("home");
-    assert!(!writes(&place, "ws/x") && writes(&place, "other/x") && writes(&place, "home/x"));
+    place.cwd = ground.base.join("home/.ssh");
+    assert!(!writes(&place, "ws/x") && writes(&place, "other/x") && writes(&place, "home/.ssh/x"));
 }
 
 #[test]
@@ -250,4 +250,44 @@ fn grants_open_just_what_they_name() {
     assert_eq!((walls.network, &walls.loopback_ports[..]), (false, &[8080][..]));
     assert_eq!(walls.hosts, [("a.org".to_owned(), Some(443))]);
     assert!(after.with(&[Permission::Network]).network());
+}
+
+/// A home folder, and what holds it, is not opened by work in it: who names it means it.
+#[test]
+fn a_home_folder_is_opened_by_its_name_only() {
+    let ground = Ground::new();
+    let at = |name: &str| match name {
+        "/" => PathBuf::from("/"),
+        name => ground.base.join(name),
+    };
+    fs::create_dir_all(at("home/project")).expect("mkdir");
+    symlink(at("home"), at("link")).expect("symlink");
+    let no_names: &[&str] = &[];
+    for (cwd, roots, named, opened) in [
+        ("ws", no_names, no_names, &["ws"][..]),
+        ("home/project", &[], &[], &["home/project"]),
+        ("home", &[], &[], &[]),
+        ("link", &[], &[], &[]),
+        ("", &[], &[], &[]),
+        ("/", &[], &[], &[]),
+        ("ws", &["home", "/", "home/project"], &[], &["home/project", "ws"]),
+        ("home", &[], &["home"], &["home"]),
+    ] {
+        let policy = SandboxPolicy::WorkspaceWrite {
+            writable_roots: named.iter().map(|name| at(name)).collect(),
+            network_access: false,
+            exclude_tmpdir_env_var: true,
+            exclude_slash_tmp: true,
+        };
+        let place = Place {
+            cwd: at(cwd),
+            runtime_roots: roots.iter().map(|name| at(name)).collect(),
+            ..ground.place()
+        };
+        let confinement = Profile::of_policy(&policy).realise(&place);
+        let mut found = confinement.writable_roots().to_vec();
+        found.sort();
+        let opened: Vec<PathBuf> = opened.iter().map(|name| at(name)).collect();
+        assert_eq!(found, opened, "{cwd} {roots:?} {named:?}");
+    }
 }

@@ -175,6 +175,8 @@ pub(crate) const NAMES: &[(&str, Reader)] = &[
     (".bazeliskrc", Editors),
     (".luacheckrc", Editors),
     ("session.vim", Editors),
+    (".latexmkrc", Editors),
+    ("latexmkrc", Editors),
     // Shells.
     (".envrc", Shells),
     (".autoenv", Shells),
@@ -220,6 +222,7 @@ pub(crate) const NAMES: &[(&str, Reader)] = &[
     (".codebuddy", Agents),
     ("codebuddy.md", Agents),
     ("codebuff.json", Agents),
+    ("replit.md", Agents),
     ("gptme.toml", Agents),
     (".goose", Agents),
     (".kilo", Agents),

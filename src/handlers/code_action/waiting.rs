@@ -171,7 +171,7 @@ fn at_hunk(session: &Session, change: &Change<'_>, which: &str, actions: &mut Ve
             actions.push(decide(&title, proposal, ProposalDecision::Reject, Some(change), None));
         }
     }
-    let title = format!("Reject the agent's {noun}{which} with words…");
+    let title = format!("Reject the agent's {noun}{which} with comment…");
     let rejected = Decide {
         proposal_id: proposal.id.clone(),
         decision: ProposalDecision::Reject,

@@ -1,9 +1,8 @@
 //! Commands about whole conversations, for editors that have no list of them: the one that the person is in, or the newest
 //! one of the folder. What cannot be taken back is asked about first.
 
-use super::{Place, folders, optional};
+use super::{Place, folders, optional, rollback};
 use crate::agent::thread::ThreadHandle;
-use crate::handlers::thread::rolled_back;
 use crate::ids::ThreadId;
 use crate::lsp::error::RequestError;
 use crate::protocol::settings::SettingsOverride;
@@ -74,18 +73,8 @@ async fn carry_out(session: &Session, which: &Which, deed: Deed) -> Result<Optio
             )))
         }
         Deed::RollBack => {
-            let turns = which.num_turns.unwrap_or(1);
-            let what = match turns {
-                1 => "the last turn".to_owned(),
-                more => format!("the last {more} turns"),
-            };
-            let question = format!("Drop {what} of {name}? The agent forgets it; files stay as they are.");
-            if !agrees(session, &question, "Drop").await {
-                return Ok(None);
-            }
             let handle = resume(session, &thread.id).await?;
-            let dropped = handle.roll_back(turns, None).await.map_err(|error| error.to_string())?;
-            Ok(Some(rolled_back(dropped)))
+            rollback::roll_back(session, &handle, &name, which.num_turns.unwrap_or(1)).await
         }
         Deed::Archive => {
             let stream = agent
@@ -102,7 +91,7 @@ async fn carry_out(session: &Session, which: &Which, deed: Deed) -> Result<Optio
             Ok(Some(format!("Back from the archive: {name}.")))
         }
         Deed::Delete => {
-            let question = format!("Delete {name} for good? Nothing brings it back.");
+            let question = format!("Delete {name} for good? This cannot be undone.");
             if !agrees(session, &question, "Delete").await {
                 return Ok(None);
             }

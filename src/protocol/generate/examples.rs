@@ -1904,6 +1904,7 @@ fn proposal(status: ProposalStatus, hunk: HunkStatus) -> Proposal {
             version: Some(4),
             mode: None,
             not_text: None,
+            notes: Vec::new(),
             before: None,
             after: None,
             current: None,

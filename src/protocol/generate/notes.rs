@@ -248,8 +248,10 @@ pub(super) fn of(method: &str) -> Notes {
             &[error::PROPOSAL_NOT_FOUND],
         ),
         "proposal/decide" => notes(
-            "`proposal/updated` follows each decision. Until the last hunk is decided any decision can be changed. With the \
-             last one the status is `accepted`, or `rejected` if no hunk was taken, and a further `proposal/updated` says \
+            "`proposal/updated` follows each decision. What is accepted is applied at once while others wait: a further \
+             `proposal/updated` says `applied` of its hunks, or that they wait again where that failed. Left for the end is a file that \
+             moves or whose folder is asked about, and everything where `edits.apply` is `together`; until it is applied a decision can be \
+             changed. With the last decision the status is `accepted`, or `rejected` if no hunk was taken, and a further `proposal/updated` says \
              what became of it. A hunk in conflict can only be rejected: \
              naming it with `accept` is an error and changes nothing. Accepting a file leaves its hunks in conflict waiting; \
              accepting the whole leaves them out, and the model is told. Without `hunkIds` only what was told to fit is \
@@ -259,6 +261,7 @@ pub(super) fn of(method: &str) -> Notes {
                 error::PROPOSAL_SETTLED,
                 error::HUNK_NOT_FOUND,
                 error::HUNK_CONFLICTING,
+                error::HUNK_APPLIED,
             ],
         ),
         "proposal/edit" => notes(
@@ -269,6 +272,7 @@ pub(super) fn of(method: &str) -> Notes {
                 error::PROPOSAL_SETTLED,
                 error::HUNK_NOT_FOUND,
                 error::HUNK_NOT_EDITABLE,
+                error::HUNK_APPLIED,
             ],
         ),
         "approval/respond" => notes(

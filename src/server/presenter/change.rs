@@ -185,6 +185,7 @@ pub(super) mod tests {
             version: None,
             mode: None,
             not_text: None,
+            notes: Vec::new(),
             before: None,
             after: None,
             current: None,

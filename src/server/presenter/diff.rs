@@ -315,7 +315,7 @@ fn diff(proposal: &Proposal, part: &Part, cwd: &Path, now: impl Fn(&ProposalFile
     }
     let wanted = |hunk: &Hunk| match part {
         Part::Hunk(id) => hunk.id == *id,
-        _ => hunk.status != HunkStatus::Rejected,
+        _ => !matches!(hunk.status, HunkStatus::Rejected | HunkStatus::Applied),
     };
     let notes: String = words::look_alikes(files.iter().copied(), cwd)
         .iter()

@@ -288,7 +288,10 @@ impl Edit {
                 for (number_in_file, ((hunk, planned), place)) in
                     (1..).zip(file.hunks.iter().zip(&planned.hunks).zip(placed))
                 {
-                    let decided = matches!(hunk.status, HunkStatus::Accepted | HunkStatus::Rejected);
+                    let decided = matches!(
+                        hunk.status,
+                        HunkStatus::Accepted | HunkStatus::Applied | HunkStatus::Rejected
+                    );
                     // A file that is moved as it is has a hunk that changes nothing.
                     let Some(range) = place.filter(|_| planned.old_text != hunk.new_text && !decided) else {
                         continue;

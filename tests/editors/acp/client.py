@@ -105,7 +105,7 @@ async def play(program, folder, address):
         check("the versions agree", told.protocol_version == 1)
         check("nobody has to sign in", told.auth_methods == [])
         session = await agent.new_session(cwd=str(work), mcp_servers=[])
-        check("there are modes", [mode.id for mode in session.modes.available_modes] == ["agent", "plan", "ask"])
+        check("there are modes", [mode.id for mode in session.modes.available_modes] == ["agent", "accept-edits", "never-ask", "plan", "ask"])
         check("there are options", [option.id for option in session.config_options][:2] == ["mode", "model"])
         text = [acp.text_block("Mend it")]
         answer = await agent.prompt(session_id=session.session_id, prompt=text)

@@ -5,7 +5,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { check } from "../checks.mjs";
 import { decideOn, goToFiles } from "../person.mjs";
-import { block, here, newcomer, out, project, sleep, state, until } from "../stage.mjs";
+import { block, here, listens, newcomer, out, project, sleep, state, until } from "../stage.mjs";
 import { Terminal } from "../terminal.mjs";
 
 const run = promisify(execFile);
@@ -33,7 +33,7 @@ export async function start({ profile, key, planted } = {}) {
   // With a clean profile its own init file is read, as for anybody.
   const terminal = new Terminal([program, ...(dump ? [`--dump-file=${dump}`] : []), "-nw", ...(profile === "clean" ? [] : ["-Q"]), "-l", path.join(here, "emacs", "init.el")]);
   const editor = new Emacs(terminal);
-  await until("the editor to start", () => fs.existsSync(socket));
+  await until("the editor to start", () => listens(socket));
   editor.version = await editor.lisp('(progn (require \'eglot) (format "GNU Emacs %s, Eglot %s" emacs-version eglot--version))').catch(() => editor.lisp('(format "GNU Emacs %s" emacs-version)'));
   return editor;
 }
@@ -292,7 +292,7 @@ class Emacs {
   }
 
   async undoTurn() {
-    await decideOn(this, "def total(items)", "Undo the agent's last turn");
+    await decideOn(this, "def total(items)", "Agent: Undo last turn's changes");
   }
 
   showTurn() {

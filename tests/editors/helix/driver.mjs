@@ -364,7 +364,7 @@ class Helix {
   }
 
   async undoTurn() {
-    await decideOn(this, "def total(items)", "Undo the agent's last turn");
+    await decideOn(this, "def total(items)", "Agent: Undo last turn's changes");
   }
 
   showTurn() {

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { Neovim } from "../nvim/driver.mjs";
 import { chooseFix } from "../person.mjs";
-import { block, here, home, newcomer, project, sleep, state, until } from "../stage.mjs";
+import { block, here, home, listens, newcomer, project, sleep, state, until } from "../stage.mjs";
 import { Terminal } from "../terminal.mjs";
 
 const program = process.env.JOURNEY_NVIM;
@@ -47,7 +47,7 @@ class WithPlugin extends Neovim {
     this.typed = 0;
     const settings = profile === "clean" ? ["--cmd", `luafile ${path.join(here, "nvim", "rig.lua")}`] : ["-u", path.join(here, "nvim-plugin", "init.lua")];
     this.terminal = new Terminal([program, "-n", "-i", "NONE", ...settings, "--listen", socket]);
-    await until("the editor to start", () => fs.existsSync(socket));
+    await until("the editor to start", () => listens(socket));
     await until("the editor to answer", () => this.lua("return true"));
   }
 

@@ -6,7 +6,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { check, equal } from "../checks.mjs";
 import { chooseFix, goToFiles } from "../person.mjs";
-import { here, out, project, server, state, until } from "../stage.mjs";
+import { here, listens, out, project, server, state, until } from "../stage.mjs";
 
 const run = promisify(execFile);
 /** What people have in their configuration: the editor's own function, and all that is offered, carried out at once. */
@@ -76,7 +76,7 @@ export async function start({ profile, onSave, planted } = {}) {
   const child = spawn(program, options, { cwd: project, stdio: ["pipe", "ignore", "ignore"] });
   const editor = new Neovim(child, socket);
   editor.printed = profile === "printed";
-  await until("the editor to start", () => fs.existsSync(socket));
+  await until("the editor to start", () => listens(socket));
   const { major, minor, patch } = await editor.lua("return vim.version()");
   editor.version = `Neovim ${major}.${minor}.${patch}`;
   if (onSave) await editor.lua(HOOKS, onSave);

@@ -51,6 +51,8 @@ class VsCode {
   }
 
   async open(name) {
+    // Only what is there can be opened by its name.
+    fs.appendFileSync(path.join(project, name), "");
     await this.workbench.open(name);
     this.file = name;
     await until("the server to run", async () => (await this.workbench.status()).some((item) => /Countersign.* is running/.test(item)), 60000);
@@ -153,6 +155,28 @@ class VsCode {
       await until("the selection", async () => (await this.workbench.status()).some((item) => item.includes(`(${word.length} selected)`)), 10000);
       await this.page.keyboard.insertText(by);
     });
+  }
+
+  /** Puts words at the end of the shown document. */
+  async writeAtEnd(words) {
+    await this.#until("the typed text", () => held(this.file).text.endsWith(words), async () => {
+      await this.workbench.focusEditor();
+      await this.page.keyboard.press("Control+End");
+      await this.page.keyboard.insertText(words);
+    });
+  }
+
+  async send() {
+    await this.workbench.focusEditor();
+    await this.page.keyboard.press("Control+End");
+    await this.actions();
+    await this.choose("Agent: Send");
+  }
+
+  /** Waits until the person is told something that has a text. */
+  told(text) {
+    const toasts = this.page.locator(".notification-toast", { hasText: text });
+    return until(`“${text}” to be told`, async () => (await toasts.count()) > 0);
   }
 
   async lint() {

@@ -98,7 +98,7 @@ async fn the_error_of_nobody_has_a_button_that_logs_in() {
     let place = json!([{
         "uri": countersign::workspace::uri::from_path(&file), "lines": {"start": 0, "end": 1}, "instruction": "Fix it",
     }]);
-    command(&scene, "ask", place.clone()).await;
+    command(&scene, "rewrite", place.clone()).await;
     let question = scene.client.expect_request("window/showMessageRequest").await;
     let words = question.params["message"].as_str().expect("words");
     assert!(words.contains("nobody is signed in"), "{words}");
@@ -122,7 +122,7 @@ async fn the_error_of_nobody_has_a_button_that_logs_in() {
     };
     assert_eq!(says("ada@example.org").await["type"], 3);
     assert_eq!(scene.sent(), [""; 0], "nothing was sent before");
-    command(&scene, "ask", place).await;
+    command(&scene, "rewrite", place).await;
     says("Hello.").await;
     assert!(scene.sent()[0].starts_with("Bearer "), "{:?}", scene.sent());
 }

@@ -209,6 +209,13 @@ async fn modes_and_models_can_be_chosen() {
         .await;
     assert_eq!(commands["availableCommands"][0]["name"], "tidy");
     assert_eq!(commands["availableCommands"][0]["description"], "Tidy up");
+    let names: Vec<&str> = commands["availableCommands"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|command| command["name"].as_str().expect("a name"))
+        .collect();
+    assert_eq!(names, ["tidy", "compact", "review", "undo", "init"]);
     acp.call("session/set_mode", json!({"sessionId": session, "modeId": "plan"}))
         .await;
     let told = acp
@@ -252,7 +259,7 @@ async fn a_session_is_loaded_with_all_that_was_said() {
     assert_eq!(listed["sessions"][0]["title"], "What is there?");
     let load = json!({"sessionId": session, "cwd": acp.dir, "mcpServers": []});
     let state = acp.call("session/load", load.clone()).await;
-    assert_eq!(state["modes"]["currentModeId"], "agent");
+    assert_eq!(state["modes"]["currentModeId"], "never-ask");
     let updates: Vec<Value> = acp.updates.drain(..).collect();
     assert_eq!(said(&updates, "user_message_chunk"), "What is there?");
     assert_eq!(said(&updates, "agent_message_chunk"), "I look.\n\nDone.");

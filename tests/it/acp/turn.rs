@@ -1,6 +1,7 @@
 //! Turns: what is shown of them, and how they end.
 
 use super::client::{Acp, call, said};
+use crate::support::git::git;
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -237,4 +238,107 @@ async fn the_title_and_the_tokens_are_told() {
         usage["used"].as_u64().is_some_and(|used| used > 0) && usage["size"].as_u64().is_some(),
         "{usage}"
     );
+}
+
+/// What a slash begins that is no prompt of the person's: the conversation is compacted, changes are reviewed, the last turn is
+/// undone, a page of instructions is asked for. Each ends as a turn does.
+#[tokio::test]
+async fn commands_of_ours_are_carried_out() {
+    let review = json!({
+        "findings": [], "overall_correctness": "patch is correct", "overall_explanation": "Nothing is wrong.",
+        "overall_confidence_score": 0.8,
+    });
+    let patch = "*** Begin Patch\n*** Add File: new.txt\n+x\n*** End Patch\n";
+    let script = json!([
+        [{"call": {"tool": "apply_patch", "arguments": {"input": patch}, "id": "p1"}}],
+        [{"say": "Made it."}],
+        [{"say": review.to_string()}],
+        [{"say": "What was said so far."}],
+        [{"say": "It is written."}],
+    ]);
+    let mut acp = Acp::start(
+        script,
+        "approval_policy = \"on-request\"\n[edits]\napprove = \"workspace\"",
+    )
+    .await;
+    git(&acp.dir, &["init", "-q", "-b", "main"]);
+    acp.write("a.txt", "one\n");
+    let session = acp.session().await;
+    acp.prompt(&session, "Make a file").await;
+    assert!(acp.dir.join("new.txt").exists());
+    let (_, reason) = acp.prompt(&session, "/undo").await;
+    assert_eq!((reason.as_str(), acp.dir.join("new.txt").exists()), ("end_turn", false));
+    let (updates, reason) = acp.prompt(&session, "/review").await;
+    assert_eq!(reason, "end_turn");
+    assert!(
+        said(&updates, "agent_message_chunk").contains("Nothing is wrong."),
+        "{updates:#?}"
+    );
+    let (_, reason) = acp.prompt(&session, "/compact").await;
+    assert_eq!(reason, "end_turn");
+    acp.prompt(&session, "/init").await;
+    let requests = acp.model.requests();
+    assert_eq!(requests.len(), 5);
+    let asked = requests[4].input_texts();
+    assert!(
+        asked.iter().any(|text| text.contains("What was said so far.")),
+        "it was compacted: {asked:?}"
+    );
+    assert!(
+        asked.last().is_some_and(|text| text.contains("write AGENTS.md")),
+        "{asked:?}"
+    );
+    acp.end().await;
+}
+
+/// What asks first is chosen with the mode; what would never ask is offered only where the sandbox holds it.
+#[tokio::test]
+async fn what_asks_first_is_chosen_with_the_mode() {
+    let patch = |name: &str| format!("*** Begin Patch\n*** Add File: {name}\n+x\n*** End Patch\n");
+    let script = json!([
+        [{"call": {"tool": "apply_patch", "arguments": {"input": patch("a.txt")}, "id": "p1"}}],
+        [{"say": "Made it."}],
+        [{"call": {"tool": "apply_patch", "arguments": {"input": patch("b.txt")}, "id": "p2"}}],
+        [{"say": "And that."}],
+    ]);
+    let mut acp = Acp::start(script, "").await;
+    let cwd = acp.dir.clone();
+    let state = acp.call("session/new", json!({"cwd": cwd, "mcpServers": []})).await;
+    let session = state["sessionId"].as_str().expect("an id").to_owned();
+    let ids = |state: &Value| -> Vec<String> {
+        let modes = state["modes"]["availableModes"].as_array().expect("modes").iter();
+        modes
+            .map(|mode| mode["id"].as_str().expect("an id").to_owned())
+            .collect()
+    };
+    assert_eq!(ids(&state), ["agent", "accept-edits", "never-ask", "plan", "ask"]);
+    let choose = |mode: &str| json!({"sessionId": session, "modeId": mode});
+    acp.call("session/set_mode", choose("accept-edits")).await;
+    acp.prompt(&session, "Make a file").await;
+    assert!(
+        acp.dir.join("a.txt").exists() && acp.asked.is_empty(),
+        "{:?}",
+        acp.asked
+    );
+    acp.call("session/set_mode", choose("never-ask")).await;
+    acp.call("session/set_mode", choose("agent")).await;
+    acp.on("session/request_permission", |_| {
+        Some(Ok(json!({"outcome": {"outcome": "cancelled"}})))
+    });
+    acp.prompt(&session, "Make another").await;
+    assert!(!acp.dir.join("b.txt").exists(), "it was asked about, and denied");
+    acp.end().await;
+
+    let mut acp = Acp::start(json!([]), "sandbox_mode = \"danger-full-access\"").await;
+    let cwd = acp.dir.clone();
+    let state = acp.call("session/new", json!({"cwd": cwd, "mcpServers": []})).await;
+    assert_eq!(ids(&state), ["agent", "plan", "ask"]);
+    let refused = acp
+        .request(
+            "session/set_mode",
+            json!({"sessionId": state["sessionId"], "modeId": "never-ask"}),
+        )
+        .await;
+    assert!(refused.is_err_and(|error| error.to_string().contains("agent, plan, ask")));
+    acp.end().await;
 }

@@ -5,7 +5,7 @@ use super::stage::{rehearse, say, within};
 use countersign::agent::contributors::{Beginning, Contributor};
 use countersign::agent::conversation::Conversation;
 use countersign::agent::desk::Desk;
-use countersign::agent::editor::{ApplyReply, Editor, EditorChange, Unsaved};
+use countersign::agent::editor::{ApplyReply, Editor, EditorChange, Saving, Unsaved};
 use countersign::agent::mail::Mail;
 use countersign::agent::stream::Subscription;
 use countersign::agent::thread::{Start, Task, ThreadHandle, WhenBusy};
@@ -37,8 +37,8 @@ impl Editor for NoEditor {
         async { ApplyReply::NoAnswer }.boxed()
     }
 
-    fn save(&self, _thread: ThreadId, _documents: Vec<Unsaved>) -> BoxFuture<'static, ()> {
-        async {}.boxed()
+    fn save(&self, _thread: ThreadId, _documents: Vec<Unsaved>) -> BoxFuture<'static, Saving> {
+        async { Saving::Over }.boxed()
     }
 
     fn has_resource_operations(&self) -> bool {

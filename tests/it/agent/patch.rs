@@ -17,6 +17,14 @@ pub(super) fn files(files: &[(&str, &str)]) -> Setting {
     }
 }
 
+/// The same, where what is accepted is applied once all is decided.
+pub(super) fn together(of: &[(&str, &str)]) -> Setting {
+    Setting {
+        config: "edits.apply = \"together\"".to_owned(),
+        ..files(of)
+    }
+}
+
 pub(super) fn patch(body: &str) -> String {
     format!("*** Begin Patch\n{body}\n*** End Patch")
 }
@@ -286,11 +294,15 @@ async fn hunks_are_decided_one_by_one_and_the_model_is_told_exactly() {
     };
     assert_eq!(statuses(&now), ["accepted", "pending", "pending"]);
     assert_eq!(now["status"], "partlyDecided");
+    stage
+        .until(|method, params| method == "proposal/updated" && statuses(&params["proposal"])[0] == "applied")
+        .await;
+    assert_eq!(stage.text("a.txt"), "ONE\ntwo\nthree\nfour\n", "at once");
     let listed = stage
         .client
         .call("countersign/proposal/list", json!({"threadId": thread}))
         .await;
-    assert_eq!(statuses(&listed["data"][0]), ["accepted", "pending", "pending"]);
+    assert_eq!(statuses(&listed["data"][0]), ["applied", "pending", "pending"]);
     stage
         .decide(json!({"proposalId": id, "decision": "reject", "hunkIds": [hunk(&proposal, 0, 1)], "feedback": "four is fine"}))
         .await;

@@ -1,6 +1,6 @@
 //! The life of a proposal: it follows the text, is decided, edited, superseded, and outlives its server.
 
-use super::patch::{files, hunk, patch, proposed, update};
+use super::patch::{files, hunk, patch, proposed, together, update};
 use super::stage::{Setting, Stage, apply_patch, eventually, say, shell};
 use crate::support::client::Reply;
 use countersign::workspace::uri;
@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tempfile::TempDir;
 
-const FIVE: &str = "one\ntwo\nthree\nfour\nfive\n";
+pub(super) const FIVE: &str = "one\ntwo\nthree\nfour\nfive\n";
 /// Two hunks of `a.txt`.
-const TWO_HUNKS: &str = "*** Update File: a.txt\n@@\n one\n-two\n+TWO\n three\n@@\n-four\n+FOUR\n five";
+pub(super) const TWO_HUNKS: &str = "*** Update File: a.txt\n@@\n one\n-two\n+TWO\n three\n@@\n-four\n+FOUR\n five";
 
-fn typed(stage: &Stage, name: &str, version: i64, text: &str) {
+pub(super) fn typed(stage: &Stage, name: &str, version: i64, text: &str) {
     let document = json!({"uri": uri::from_path(&stage.path(name)), "version": version});
     let params = json!({"textDocument": document, "contentChanges": [{"text": text}]});
     stage.client.notify("textDocument/didChange", params);
 }
 
-async fn refused(stage: &Stage, method: &str, params: Value) -> (String, String) {
+pub(super) async fn refused(stage: &Stage, method: &str, params: Value) -> (String, String) {
     let error = stage
         .client
         .request(&format!("countersign/proposal/{method}"), params)
@@ -35,7 +35,7 @@ async fn edit(stage: &Stage, proposal: &Value, hunk: Value, text: Option<&str>) 
     stage.client.call("countersign/proposal/edit", params).await["proposal"].take()
 }
 
-fn statuses(proposal: &Value) -> Vec<&str> {
+pub(super) fn statuses(proposal: &Value) -> Vec<&str> {
     let files = proposal["files"].as_array().expect("files").iter();
     files
         .flat_map(|file| file["hunks"].as_array().expect("hunks"))
@@ -59,7 +59,7 @@ fn stored(stage: &Stage) -> Vec<String> {
 #[tokio::test]
 async fn hunks_follow_what_is_typed_and_every_surface_is_told() {
     let script = json!([[apply_patch("c1", &patch(TWO_HUNKS))], [say("done")]]);
-    let stage = Stage::with(script, files(&[("a.txt", FIVE)])).await;
+    let stage = Stage::with(script, together(&[("a.txt", FIVE)])).await;
     stage.open("a.txt", FIVE);
     let thread = stage.thread().await;
     let (turn, proposal, _) = proposed(&stage, &thread).await;
@@ -165,7 +165,7 @@ async fn hunks_are_edited_before_they_are_taken() {
     .join("\n");
     let script = json!([[apply_patch("c1", &patch(&body))], [say("done")]]);
     let crlf = FIVE.replace('\n', "\r\n");
-    let setting = files(&[("a.txt", &crlf), ("gone.txt", "x\n"), ("moved.txt", "m\n")]);
+    let setting = together(&[("a.txt", &crlf), ("gone.txt", "x\n"), ("moved.txt", "m\n")]);
     let stage = Stage::with(script, setting).await;
     let thread = stage.thread().await;
     let (turn, proposal, _) = proposed(&stage, &thread).await;
@@ -386,13 +386,13 @@ async fn what_is_settled_leaves_nothing_behind() {
     assert_eq!(stage.text("a.txt"), "one\n");
 }
 
-enum End {
+pub(super) enum End {
     Killed,
     Shutdown,
 }
 
 /// A stage in the place of another, whose server is gone. The folders live as long as what is returned beside it.
-async fn next(stage: &mut Stage, end: End, script: Value) -> (Stage, [Option<TempDir>; 2]) {
+pub(super) async fn next(stage: &mut Stage, end: End, script: Value) -> (Stage, [Option<TempDir>; 2]) {
     match end {
         End::Killed => {
             let pid = i32::try_from(stage.client.server_pid()).expect("a process");
@@ -490,7 +490,7 @@ async fn a_proposal_outlives_a_server_that_is_killed() {
 #[tokio::test]
 async fn a_proposal_outlives_a_server_that_is_stopped() {
     let script = json!([[apply_patch("c1", &patch(TWO_HUNKS))]]);
-    let mut first = Stage::with(script, files(&[("a.txt", FIVE)])).await;
+    let mut first = Stage::with(script, together(&[("a.txt", FIVE)])).await;
     let thread = first.thread().await;
     let (_, proposal, _) = proposed(&first, &thread).await;
     first

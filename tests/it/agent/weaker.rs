@@ -1,6 +1,6 @@
 //! What the person hears of a sandbox that lacks a wall on their machine.
 
-use super::stage::{Setting, Stage, say};
+use super::stage::{Setting, Stage, bash, command_output, say};
 use crate::exec::fallback::NO_NAMESPACES;
 use crate::exec::place::has;
 use serde_json::json;
@@ -60,4 +60,28 @@ async fn a_weaker_sandbox_is_told_when_the_server_begins_and_once_in_a_session()
             .iter()
             .all(|(method, _)| method != "window/showMessage")
     );
+}
+
+/// Of a pipe only the last program's status is seen: that the network was missing is said all the same, in the output.
+#[tokio::test]
+async fn what_a_pipe_hides_is_said_in_the_output() {
+    let lost = "echo 'curl: (6) Could not resolve host: example.org' | tail -1";
+    let script = json!([
+        [bash("a", lost), bash("b", "echo 'all is well' | tail -1")],
+        [say("Both ran.")],
+    ]);
+    let setting = Setting {
+        config: "approval_policy = \"never\"".to_owned(),
+        ..Setting::default()
+    };
+    let stage = Stage::with(script, setting).await;
+    let thread = stage.thread().await;
+    stage.complete(&thread, "Go").await;
+    let request = &stage.requests(2)[1];
+    let remark = "the sandbox blocked the network (example.org)";
+    for (id, expected) in [("a", true), ("b", false)] {
+        let (output, code) = command_output(request, id);
+        assert_eq!((output.contains(remark), code), (expected, Some(0)), "{output}");
+    }
+    stage.end();
 }

@@ -192,7 +192,7 @@ async fn what_somebody_else_wrote_is_asked_about() {
     }
     repel(&came, |(_, shown, (message, titles))| match shown {
         Some(shown) if !message.contains(shown) => Err(format!("the question does not show it: {message}")),
-        Some(_) if titles[0] != "Do not send" => Err(format!("a yes comes first: {titles:?}")),
+        Some(_) if titles[0] != "Don't Send" => Err(format!("a yes comes first: {titles:?}")),
         None if !message.contains("not sent") => Err(format!("it is not refused: {message}")),
         _ => Ok(()),
     });
@@ -222,7 +222,7 @@ async fn a_header_is_not_followed_without_a_word() {
     work.client.expect_notification_where("window/showMessage", says).await;
     send(&work, "a.countersign.md").await;
     let question = work.question().await;
-    work.press(&question, "Send, without its header");
+    work.press(&question, "Send without Header");
     until("the answer", || work.buffer("a.countersign.md").contains("Good day.")).await;
     let now = work.buffer("a.countersign.md");
     for gone in ["019a3c1e-6a0f", "folder: /\n", "model: dear", "mode: plan"] {
@@ -263,7 +263,7 @@ async fn what_is_written_past_the_editor_is_asked_about() {
     send(&work, name).await;
     let question = work.question().await;
     assert!(message(&question).contains("!touch was-here"), "{}", message(&question));
-    work.press(&question, "Do not send");
+    work.press(&question, "Don't Send");
     std::fs::write(&path, &saved).expect("written");
     send(&work, name).await;
     let question = work.question().await;
@@ -560,7 +560,7 @@ async fn words_do_not_stand_for_the_header() {
     work.open(name);
     send(&work, name).await;
     let question = work.question().await;
-    work.press(&question, "Send, without its header");
+    work.press(&question, "Send without Header");
     until("the answer", || work.buffer(name).contains("Good day.")).await;
     assert_eq!(work.model.requests()[0].body["model"], "rehearsal");
     let now = work.buffer(name);
@@ -609,7 +609,7 @@ async fn what_is_too_long_is_sent_from_its_page() {
     work.client.open(&page, "markdown", 1, &shown);
     send(&work, name).await;
     let question = work.question().await;
-    assert_eq!(titles(&question)[0], "Do not send");
+    assert_eq!(titles(&question)[0], "Don't Send");
     work.press(&question, "Send");
     until("the answer", || work.buffer(name).contains("Good day.")).await;
     assert!(work.model.requests()[0].body.to_string().contains("Line 39"));

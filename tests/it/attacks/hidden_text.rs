@@ -278,6 +278,56 @@ async fn a_plugin_gets_the_whole_command_and_what_it_looks_like() {
     });
 }
 
+/// What the names that a patch gives to files look like is given to our plugins with each file.
+#[tokio::test]
+async fn a_plugin_gets_what_the_names_in_a_patch_look_like() {
+    let rows = [
+        (
+            "*** Add File: \u{430}uth.py\n+x\n",
+            "“\u{430}uth.py” looks like “auth.py”",
+        ),
+        (
+            "*** Update File: a.txt\n*** Move to: sr\u{441}/b.txt\n@@\n-a\n+b\n",
+            "“sr\u{441}” looks like “src”",
+        ),
+        ("*** Add File: plain.py\n+x\n", ""),
+    ];
+    let mut results = Vec::new();
+    for (patch, note) in rows {
+        let patch = format!("*** Begin Patch\n{patch}*** End Patch\n");
+        let script = json!([
+            [{"call": {"tool": "apply_patch", "arguments": {"input": patch}, "id": "call_1"}}],
+            [{"say": "All done."}],
+        ]);
+        let setting = Setting {
+            editor: "vscode-1.139-lc11",
+            plugin: true,
+            files: vec![("a.txt", "a\n".to_owned())],
+            ..Setting::default()
+        };
+        let work = Work::with(setting, script).await;
+        work.open("a.txt");
+        work.fix("a.txt").await;
+        let waits = async {
+            loop {
+                let listed = work.client.call("countersign/proposal/list", json!({})).await;
+                if let Some(proposal) = listed["data"].get(0) {
+                    return proposal["files"][0]["notes"].clone();
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        };
+        results.push((note, crate::agent::stage::within(waits).await));
+    }
+    repel(results, |(note, notes)| {
+        let first = notes[0].as_str().unwrap_or_default();
+        match first.starts_with(note) && first.is_empty() == note.is_empty() {
+            true => Ok(()),
+            false => Err(notes.to_string()),
+        }
+    });
+}
+
 /// What a project's file may hold, and what shows it.
 const IN_FILES: [(&str, &str); 7] = [
     ("\u{202e}", "202e"),

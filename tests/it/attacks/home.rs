@@ -1,5 +1,7 @@
 //! The home folder: conversations of other projects, history, logs, proposals.
 
+use super::super::exec::fallback::plain_command;
+use super::super::exec::place::{Place, has, users, words};
 use super::repel;
 use crate::agent::stage::{Setting, Stage, bash, command_output, say};
 use serde_json::{Value, json};
@@ -164,6 +166,74 @@ async fn no_tool_and_no_command_reads_what_was_said_elsewhere() {
             assert!(!printed.contains("0199a213.json\n"), "{mode}: {printed}");
         }
         stage.end();
+    }
+}
+
+/// Nor does a command read any of it, whoever the user is and whichever walls there are.
+#[test]
+fn no_command_of_any_user_reads_what_was_said_elsewhere() {
+    const WAYS: [&str; 10] = [
+        "cat \"$HOME/NAME\"",
+        "cat \"link/NAME\"",
+        "cat \"/proc/self/root$HOME/NAME\"",
+        "cat \"/proc/$PPID/root$HOME/NAME\" \"/proc/$PPID/cwd/link/NAME\"",
+        "cd \"$(dirname \"$HOME/NAME\")\" && cat *",
+        "cp -r \"$HOME\" copy; cp \"$HOME/NAME\" single; cat single; grep -r . copy",
+        "ln \"$HOME/NAME\" hard && cat hard",
+        "mv \"$HOME/NAME\" moved && cat moved",
+        "tar cf - -C \"$HOME\" . 2>/dev/null",
+        "python3 -c 'import os,sys; print(os.read(os.open(os.path.basename(sys.argv[1]), os.O_RDONLY, \
+         dir_fd=os.open(os.path.dirname(sys.argv[1]), os.O_PATH)), 99))' \"$HOME/NAME\"",
+    ];
+    if !has("python3") {
+        return;
+    }
+    let walls = match has("unshare") && has("setpriv") {
+        true => vec![true, false],
+        false => vec![true],
+    };
+    for user in users() {
+        let place = Place::new(user);
+        for name in KEPT {
+            let path = place.outside.join(name);
+            let folders: Vec<_> = path
+                .ancestors()
+                .skip(1)
+                .take_while(|one| *one != place.outside)
+                .collect();
+            folders.iter().rev().for_each(|folder| place.folder(folder));
+            place.file(&path, SECRET);
+        }
+        place.file(&place.outside.join("open.txt"), "what is open is read");
+        std::os::unix::fs::symlink(&place.outside, place.work.join("link")).expect("symlink");
+        let run = |namespaces: bool, script: &str| {
+            let argv = ["sh", "-c", script];
+            let mut command = match namespaces {
+                true => place.command(&[], &argv),
+                false => plain_command(&place, &[], &argv),
+            };
+            command.env("HOME", &place.outside).output().expect("the sandbox")
+        };
+        for &namespaces in &walls {
+            // The ways are real: each leads to what is open.
+            repel([0, 1, 2, 5].map(|at| WAYS[at]), |way| {
+                let output = run(namespaces, &way.replace("NAME", "open.txt"));
+                match words(&output).contains("what is open is read") {
+                    true => Ok(()),
+                    false => Err(format!("{user:?} namespaces {namespaces}: {}", words(&output))),
+                }
+            });
+            repel(WAYS, |way| {
+                let script: String = KEPT.map(|name| format!("( {} )\n", way.replace("NAME", name))).concat();
+                let output = run(namespaces, &script);
+                let is_there =
+                    |name: &str| fs::read_to_string(place.outside.join(name)).is_ok_and(|text| text == SECRET);
+                match KEPT.iter().all(|name| is_there(name)) && !words(&output).contains(SECRET) {
+                    true => Ok(()),
+                    false => Err(format!("{user:?} namespaces {namespaces}: {}", words(&output))),
+                }
+            });
+        }
     }
 }
 

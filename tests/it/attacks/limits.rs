@@ -267,8 +267,8 @@ const UNMAPPED: &[(&str, &str, End)] = &[
     ),
     (
         "tables of the kernel",
-        "try:\n    m = mmap.mmap(-1, 150 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, prot=mmap.PROT_READ)\n    \
-         m.madvise(15)\nexcept OSError: sys.exit(3)\nfor at in range(0, 150 << 30, 2 * MIB): m[at]\nthrough()",
+        "try:\n    m = mmap.mmap(-1, 600 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, prot=mmap.PROT_READ)\n    \
+         m.madvise(15)\nexcept OSError: sys.exit(3)\nfor at in range(0, 600 << 30, 2 * MIB): m[at]\nthrough()",
         End::Refused,
     ),
 ];

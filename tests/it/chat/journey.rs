@@ -259,7 +259,7 @@ async fn a_conversation_that_is_gone_is_said_to_be_and_another_one_begins() {
     room.send("Hello").await;
     // Nobody of ours wrote that header: it is followed once the person has said so.
     let question = room.work.question().await;
-    room.work.press(&question, "Send, and follow its header");
+    room.work.press(&question, "Send with Header");
     let trouble = room.work.warned().await;
     assert!(trouble.contains("Send again to begin a new conversation"), "{trouble}");
     room.work.client.ignore("window/showMessage");
@@ -348,7 +348,7 @@ async fn windows_line_ends_stay() {
     let room = Room::with(setting, json!([[{ "say": "First line.\nSecond line.\n\n- a\n- b" }]])).await;
     room.send("Hello\r\n").await;
     let question = room.work.question().await;
-    room.work.press(&question, "Send, and follow its header");
+    room.work.press(&question, "Send with Header");
     room.sees("- b").await;
     room.rests().await;
     let text = room.text();

@@ -103,7 +103,7 @@ async fn a_damaged_header_keeps_nobody_from_talking() {
             && !text.starts_with("----")
         {
             let question = room.work.question().await;
-            room.work.press(&question, "Send, without its header");
+            room.work.press(&question, "Send without Header");
         }
         room.sees("Hello.").await;
         room.rests().await;

@@ -85,6 +85,38 @@ async fn a_document_has_folds_symbols_and_links() {
     assert_eq!(targets, [file.clone(), format!("{file}#L2")]);
 }
 
+/// What is asked about a selection is answered in a chat that opens, where the editor can open one; words of the person's own are
+/// written in one, with the place in front of them.
+#[tokio::test]
+async fn a_question_about_the_selection_opens_a_chat() {
+    let setting = Setting {
+        files: vec![(NAME, String::new()), ("src/a.py", "a\nb\nc\n".to_owned())],
+        ..Setting::default()
+    };
+    let room = Room::with(setting, json!([[{ "say": "It counts." }]])).await;
+    let ask = "Ask agent about the selection…";
+    room.work.open("src/a.py");
+    room.work.choose_action("src/a.py", (1, 3), ask).await;
+    let question = room.work.question().await;
+    room.work.press(&question, "Write your own…");
+    let draft = room.shown(1).await.remove(0);
+    let text = std::fs::read_to_string(&draft).expect("a file");
+    assert!(text.ends_with("## ❯ You\n\n@\"src/a.py\"#L2-3 "), "{text}");
+    assert_eq!(
+        room.work.model.requests().len(),
+        0,
+        "nothing is asked before it is sent"
+    );
+
+    room.work.choose_action("src/a.py", (1, 3), ask).await;
+    let question = room.work.question().await;
+    room.work.press(&question, "Explain it");
+    let answer = room.shown(2).await.remove(1);
+    room.work.editor.open(&answer);
+    let text = room.until_in(&answer, "It counts.").await;
+    assert!(text.contains("Explain what the selected lines do"), "{text}");
+}
+
 #[tokio::test]
 async fn a_chat_is_opened_by_command_and_conversations_are_listed() {
     let setting = Setting {

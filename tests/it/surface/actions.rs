@@ -85,6 +85,39 @@ async fn every_editor_is_offered_commands() {
     }
 }
 
+/// An editor may give the server only the server's own diagnostics: who asks by hand is offered to have fixed what only they see. Our
+/// plugins give all there are, so where they give none there is nothing to fix.
+#[tokio::test]
+async fn what_the_server_does_not_see_is_fixed_by_hand_only() {
+    let title = "Fix problems here with agent";
+    for (plugin, diagnostics, trigger, offered) in [
+        (false, json!([]), json!(1), true),
+        (false, json!([]), json!(2), false),
+        (false, json!([]), json!(null), false),
+        (false, json!([diagnostic(0, "seen")]), json!(1), false),
+        (true, json!([]), json!(1), false),
+    ] {
+        let setting = Setting {
+            editor: "vscode-1.139-lc11",
+            plugin,
+            files: vec![("a.py", "x = 1\n".to_owned())],
+            place: Place::Thread,
+            ..Setting::default()
+        };
+        let work = Work::with(setting, json!([])).await;
+        let mut context = json!({"diagnostics": diagnostics});
+        if !trigger.is_null() {
+            context["triggerKind"] = trigger.clone();
+        }
+        let actions = work.actions("a.py", (0, 0), context.clone()).await;
+        assert_eq!(
+            titles_of(&actions).contains(&title),
+            offered,
+            "plugin {plugin}: {context}"
+        );
+    }
+}
+
 /// An editor of the older kind takes bare commands.
 #[tokio::test]
 async fn without_literals_actions_are_commands() {
@@ -156,7 +189,13 @@ async fn a_selection_is_asked_about_and_rewritten() {
         let question = work.question().await;
         assert_eq!(
             titles(&question),
-            ["Simplify", "Handle errors", "Add documentation", "Add tests"]
+            [
+                "Simplify",
+                "Handle errors",
+                "Add documentation",
+                "Add tests",
+                "Write your own…"
+            ]
         );
         let message = question.params["message"].as_str().unwrap();
         assert!(message.contains("lines 2 to 3 of a.py"), "{message}");
@@ -328,7 +367,7 @@ async fn hunks_are_decided_where_they_lie() {
         let own: Vec<_> = titles_of(&actions).iter().map(|title| (*title).to_owned()).collect();
         own.into_iter()
             .filter(|title| title.starts_with("Accept the") || title.starts_with("Reject the"))
-            .filter(|title| !title.ends_with("with words…") && !title.ends_with("in this file"))
+            .filter(|title| !title.ends_with("with comment…") && !title.ends_with("in this file"))
             .collect::<Vec<_>>()
     };
     let both =

@@ -207,6 +207,38 @@ async fn a_question_about_a_change_waits_without_end() {
     assert_eq!(work.lenses("a.txt").await, [] as [Value; 0]);
 }
 
+/// In some editors the question takes the keys, so nobody can save while it stands: put away, it waits for that.
+#[tokio::test]
+async fn a_question_about_saving_that_is_put_away_waits_for_the_save() {
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-1\n+one\n*** End Patch\n";
+    let script = json!([
+        [{"call": {"tool": "apply_patch", "arguments": {"input": patch}, "id": "call_1"}}],
+        [{"call": {"tool": "shell", "arguments": {"command": ["head", "-1", "a.txt"]}, "id": "call_2"}}],
+        [{"say": "All done."}],
+    ]);
+    let setting = Setting {
+        files: vec![("a.txt", NINE.to_owned())],
+        ..Setting::default()
+    };
+    let work = Work::with(setting, script).await;
+    work.open("a.txt");
+    work.fix("a.txt").await;
+    work.accept().await;
+    let question = work.question().await;
+    let message = question.params["message"].as_str().unwrap();
+    assert!(
+        message.contains("not saved") && message.contains("20 seconds"),
+        "{message}"
+    );
+    work.client.answer(&question, Ok(json!(null)));
+    work.client.settle().await;
+    assert_eq!(work.model.requests().len(), 2, "the command waits");
+    work.editor.save(&work.path("a.txt"));
+    let output = work.output("call_2").await;
+    assert!(output.contains("one"), "{output}");
+    work.done().await;
+}
+
 /// The question about saving waits for the keys as well.
 #[tokio::test]
 async fn saving_is_asked_about_when_the_keys_are_still() {
@@ -239,6 +271,6 @@ async fn saving_is_asked_about_when_the_keys_are_still() {
         question.params["message"].as_str().unwrap().contains("not saved"),
         "{question:?}"
     );
-    work.press(&question, "Run without saving");
+    work.press(&question, "Run without Saving");
     work.done().await;
 }

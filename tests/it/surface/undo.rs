@@ -46,13 +46,16 @@ async fn the_last_turn_is_shown_and_taken_back_by_commands() {
     assert!(
         !source_actions(&work)
             .await
-            .contains(&"Undo the agent's last turn".to_owned())
+            .contains(&"Agent: Undo last turn's changes".to_owned())
     );
     work.fix("a.txt").await;
     work.done().await;
     work.idle("a.txt").await;
     let titles = source_actions(&work).await;
-    assert!(titles.contains(&"Undo the agent's last turn".to_owned()), "{titles:?}");
+    assert!(
+        titles.contains(&"Agent: Undo last turn's changes".to_owned()),
+        "{titles:?}"
+    );
     command(&work, "countersign.showTurnDiff").await;
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while work.editor.shown().is_empty() {
@@ -71,7 +74,7 @@ async fn the_last_turn_is_shown_and_taken_back_by_commands() {
     assert!(
         !source_actions(&work)
             .await
-            .contains(&"Undo the agent's last turn".to_owned())
+            .contains(&"Agent: Undo last turn's changes".to_owned())
     );
     command(&work, "countersign.undoLastTurn").await;
     let message = told(&work, "No conversation").await;
@@ -101,4 +104,67 @@ async fn what_was_changed_since_is_asked_about() {
     work.press(&question, "Restore anyway");
     told(&work, "Restored").await;
     assert_eq!(work.disk("b.txt").as_deref(), Some("0\n"));
+}
+
+/// Turns are deleted with what they changed, or without, by the person's choice; where a file was changed since, nothing is deleted.
+#[tokio::test]
+async fn the_last_turn_is_deleted_with_its_changes_or_without() {
+    let both = "Delete and Undo Its Changes";
+    for (choice, since, said, conversation, file) in [
+        (
+            json!({"title": both}),
+            None,
+            &["Restored", "Deleted the last turn of"][..],
+            "gone",
+            "0\n",
+        ),
+        (
+            json!({"title": "Delete"}),
+            None,
+            &["The last turn is gone"],
+            "gone",
+            "1\n",
+        ),
+        (json!({"title": "Keep"}), None, &[], "there", "1\n"),
+        (json!(null), None, &[], "there", "1\n"),
+        (
+            json!({"title": both}),
+            Some("mine\n"),
+            &["Nothing was undone", "Nothing is deleted"],
+            "there",
+            "mine\n",
+        ),
+    ] {
+        let mut steps = script("echo 1 > b.txt");
+        steps
+            .as_array_mut()
+            .expect("a list")
+            .push(json!([{"say": "All done."}]));
+        let work = Work::start("helix-25.07.1", &[("a.txt", "0\n"), ("b.txt", "0\n")], steps).await;
+        work.open("a.txt");
+        work.fix("a.txt").await;
+        work.done().await;
+        work.idle("a.txt").await;
+        if let Some(text) = since {
+            std::fs::write(work.path("b.txt"), text).expect("a file");
+        }
+        command(&work, "countersign.rollBack").await;
+        let question = work.question().await;
+        assert_eq!(titles(&question), ["Keep", both, "Delete"]);
+        work.client.answer(&question, Ok(choice.clone()));
+        if since.is_some() {
+            let left = work.question().await;
+            work.press(&left, "Keep as it is");
+        }
+        for begins in said {
+            told(&work, begins).await;
+        }
+        work.client.settle().await;
+        assert_eq!(work.disk("b.txt").as_deref(), Some(file), "{choice} {since:?}");
+        work.fix("a.txt").await;
+        work.done().await;
+        let is_there = work.model.requests()[2].body.to_string().contains("echo 1 > b.txt");
+        assert_eq!(is_there, conversation == "there", "{choice} {since:?}");
+        work.idle("a.txt").await;
+    }
 }

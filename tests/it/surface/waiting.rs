@@ -60,7 +60,7 @@ async fn each_place_offers_what_makes_sense_there() {
     let mut at_hunk = vec![
         "Accept the agent's change 1 of 2 (−1 +1)",
         "Reject the agent's change 1 of 2 (−1 +1)",
-        "Reject the agent's change 1 of 2 with words…",
+        "Reject the agent's change 1 of 2 with comment…",
         "Show the agent's change 1 of 2",
         "Go to the agent's next change (change 2 of 2, line 8)",
     ];
@@ -242,7 +242,7 @@ async fn all_is_decided_by_one_command() {
 #[tokio::test]
 async fn a_change_is_rejected_with_words() {
     let work = work().await;
-    let title = "Reject the agent's change 1 of 2 with words…";
+    let title = "Reject the agent's change 1 of 2 with comment…";
     for answer in [json!(null), json!({"title": "Because"}), json!([]), json!({})] {
         work.choose_action("a.txt", (1, 1), title).await;
         let question = work.question().await;
@@ -269,7 +269,7 @@ async fn a_change_is_rejected_with_words() {
     };
     let reject = actions
         .iter()
-        .find(|action| action["title"] == "Reject the agent's change 2 of 2 with words…");
+        .find(|action| action["title"] == "Reject the agent's change 2 of 2 with comment…");
     let mut argument = reject.expect("offered")["command"]["arguments"][0].clone();
     argument["feedback"] = json!("Eight stays eight.");
     command(&work, "decide", json!([argument])).await;

@@ -93,14 +93,15 @@ function M.logout()
 end
 
 --- Hears how a login ended.
-function M.completed(params)
+function M.completed(params, id)
   if params.loginId then
     under_way[params.loginId] = nil
   end
+  require('countersign.events').emit('account', { client = id })
   if params.success then
     client.tell('signed in.')
   else
-    client.tell('the login has failed. ' .. (params.error or ':Countersign login begins another one.'), vim.log.levels.ERROR)
+    client.tell('sign-in failed. ' .. (params.error or ':Countersign login tries again.'), vim.log.levels.ERROR)
   end
 end
 

@@ -26,12 +26,17 @@ end
 --- Says something about a place.
 ---@param words string
 ---@param place { path: string, lines?: table, diagnostics?: table[] }
-local function say(words, place)
+---@param shows? boolean|'go' The answer is what is wanted: the conversation is shown, and the person stays where they are, or goes there.
+local function say(words, place, shows)
   with_thread(words, function(thread)
     require('countersign.composer').say(thread, words, {
       context = { activeFile = place.path, selection = place.lines, diagnostics = place.diagnostics },
     })
-    if not chat.is_visible(thread.id) then
+    if shows == 'go' then
+      return require('countersign.chat.window').open(thread.id)
+    end
+    local shown = shows and require('countersign.chat.window').reveal(thread.id)
+    if not shown and not chat.is_visible(thread.id) then
       client.tell('asked. :Countersign chat shows the conversation.')
     end
   end)
@@ -71,14 +76,14 @@ function M.fix(range, more)
 end
 
 --- Asks the person for words where there are none, then asks the agent.
-local function in_words(prompt, words, range, make)
+local function in_words(prompt, words, range, make, shows)
   local place = place_of(range)
   if not place then
     return
   end
   local function go(text)
     if text and vim.trim(text) ~= '' then
-      say(make(text), place)
+      say(make(text), place, shows)
     end
   end
   if words and words ~= '' then
@@ -90,10 +95,11 @@ end
 
 ---@param range? { [1]: integer, [2]: integer }
 ---@param words? string
-function M.ask(range, words)
+---@param go? boolean The person goes to the chat.
+function M.ask(range, words, go)
   in_words('Ask about these lines: ', words, range, function(text)
     return text
-  end)
+  end, go and 'go' or true)
 end
 
 ---@param range? { [1]: integer, [2]: integer }
@@ -173,7 +179,7 @@ function M.commands()
       local argument, place = given(command)
       picker.input({ prompt = 'Ask about these lines: ', default = argument.instruction }, function(words)
         if words and vim.trim(words) ~= '' then
-          say(words, place)
+          say(words, place, true)
         end
       end)
     end,
@@ -220,7 +226,7 @@ function M.commands()
       if not proposal then
         return client.tell(require('countersign.proposals').gone(argument.proposalId or ''), vim.log.levels.WARN)
       end
-      picker.input({ prompt = 'What should be different? ' }, function(words)
+      picker.input({ prompt = 'What should the agent change? ' }, function(words)
         if words ~= nil then
           local which = { hunkIds = argument.hunkIds, path = argument.path }
           require('countersign.proposals').decide(proposal, 'reject', which, words)

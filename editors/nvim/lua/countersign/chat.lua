@@ -62,11 +62,9 @@ local function tail(thread)
   for _, question in pairs(thread.questions) do
     add(('? %s  (:Countersign answer)'):format(question.title), 'CountersignQuestion')
   end
-  if thread.retrying then
-    local limit = thread.retrying.limit and ' of ' .. thread.retrying.limit or ''
-    add(('↻ %s Trying again (%d%s).'):format(thread.retrying.message, thread.retrying.attempt, limit), 'CountersignConflict')
-  end
-  if thread.turn then
+  vim.list_extend(lines, require('countersign.setup').page(thread))
+  vim.list_extend(lines, require('countersign.recover').box(thread))
+  if thread.turn and not thread.retrying then
     add(('● working%s · :Countersign stop'):format(elapsed(thread)), 'CountersignRunning')
   elseif not thread.live and not thread.deleted then
     add('○ not loaded (:Countersign resume)', 'CountersignQuiet')
@@ -89,7 +87,8 @@ end
 --- An item's block with its place; nil where there is nothing to show of it.
 local function shown(thread, item)
   local turn = thread.turns[item.turn or '']
-  local over = item.complete or turn == nil or turn.status ~= 'inProgress'
+  local ended = item.status ~= nil and item.status ~= 'inProgress'
+  local over = item.complete or ended or turn == nil or turn.status ~= 'inProgress'
   item.complete = over
   local block = words.block(item)
   return block and { id = (item.turn or '') .. item.id, block = block, turn = item.turn, complete = over }
@@ -171,24 +170,44 @@ local function write(chat)
   end
   if chat.all then
     chat.all, chat.dirty = false, {}
-    chat.transcript:rebuild(everything(thread))
+    chat.transcript:rebuild(everything(thread), thread.turn ~= nil)
   else
-    -- In the order in which they began.
-    for _, item in ipairs(thread.items) do
-      if chat.dirty[(item.turn or '') .. item.id] then
-        put_item(chat, thread, item)
+    -- In the order in which they began; they are mostly the last ones.
+    local list, left = {}, vim.tbl_count(chat.dirty)
+    for i = #thread.items, 1, -1 do
+      local item = thread.items[i]
+      if left == 0 then
+        break
+      elseif chat.dirty[(item.turn or '') .. item.id] then
+        left = left - 1
+        list[#list + 1] = item
       end
+    end
+    for i = #list, 1, -1 do
+      put_item(chat, thread, list[i])
     end
     chat.dirty = {}
     for id in pairs(chat.ended) do
+      chat.transcript:gather_turn(id)
       put(chat, ending(thread.turns[id]))
     end
   end
   chat.ended = {}
   notices(chat, thread)
-  chat.transcript:tail(tail(thread))
+  -- What is not in the text is cut at the edge of a window, not wrapped.
+  local screen, lines, room = require('countersign.review.screen'), {}, vim.o.columns
   for _, win in ipairs(vim.fn.win_findbuf(chat.buf)) do
-    vim.wo[win].winbar = require('countersign.chat.bar').text(thread)
+    room = math.min(room, screen.width(win))
+  end
+  for _, line in ipairs(tail(thread)) do
+    vim.list_extend(lines, screen.wrapped(line, room))
+  end
+  chat.transcript:tail(lines)
+  for _, win in ipairs(vim.fn.win_findbuf(chat.buf)) do
+    local bar = require('countersign.chat.bar').text(thread, vim.api.nvim_win_get_width(win))
+    if vim.wo[win].winbar ~= bar then
+      vim.wo[win].winbar = bar
+    end
   end
   if thread.turn and not chat.ticking then
     chat.ticking = true
@@ -250,14 +269,11 @@ function M.buffer(id, given)
     callback = function()
       if chats[id] and chats[id].buf == buf then
         chats[id] = nil
+        require('countersign.chat.paint').detach(buf)
       end
     end,
   })
   vim.bo[buf].filetype = 'countersign'
-  if not vim.treesitter.highlighter.active[buf] then
-    -- Ended with what was in the buffer before.
-    pcall(vim.treesitter.start, buf, 'markdown')
-  end
   M.touch(chat)
   return chat
 end
@@ -359,6 +375,20 @@ events.on('changed', function(data)
     end, function() end)
   end
   M.touch(chat, data.item)
+  local source = data.item and data.item.type == 'undo' and data.thread.by_id[data.item.itemId or '']
+  if source then
+    M.touch(chat, source)
+  end
+end)
+
+-- Whether a model can be asked.
+events.on('setup', function(data)
+  for id, chat in pairs(chats) do
+    local thread = threads.get(id)
+    if thread and thread.client == data.client then
+      M.touch(chat)
+    end
+  end
 end)
 
 -- After a server was lost and another one is there, what is shown goes on.
@@ -374,16 +404,39 @@ events.on('found', function(data)
   end
 end)
 
---- What a closed fold shows: its first line without the marks, its status, and how much is in it.
+-- What has no room in a window depends on its width.
+vim.api.nvim_create_autocmd('WinResized', {
+  group = vim.api.nvim_create_augroup('countersign.chat', {}),
+  callback = function()
+    for _, win in ipairs(vim.v.event.windows or {}) do
+      local chat = vim.api.nvim_win_is_valid(win) and chats[M.thread_of(vim.api.nvim_win_get_buf(win)) or '']
+      if chat and vim.fn.win_findbuf(chat.buf)[1] then
+        M.touch(chat)
+      end
+    end
+  end,
+})
+
+--- What a closed fold shows: how it stands, its first line without the marks, its status, and how much is in it; of what tools did in a
+--- row, how much that was.
 ---@return table
 function M.foldtext()
+  local chat = chats[M.thread_of(vim.api.nvim_get_current_buf()) or '']
+  local deeds = chat and chat.transcript:deeds(vim.v.foldstart, vim.v.foldend)
+  if deeds then
+    return words.deeds(deeds)
+  end
   local first = vim.fn.getline(vim.v.foldstart)
   local text = first:gsub('^> ?', ''):gsub('%*%*', ''):gsub('`', '')
-  local chunks = { { '▸ ', 'CountersignQuiet' }, { vim.fn.strcharpart(text, 0, 70), vim.startswith(first, '>') and 'CountersignQuiet' or 'CountersignCommand' } }
-  local chat = chats[M.thread_of(vim.api.nvim_get_current_buf()) or '']
   local shown = chat and select(2, chat.transcript:at(vim.v.foldstart - 1))
+  local group = shown and shown.failed and 'CountersignFailed' or vim.startswith(first, '>') and 'CountersignQuiet' or 'CountersignCommand'
+  local chunks = { { '▸ ', 'CountersignQuiet' }, { vim.fn.strcharpart(text, 0, 70), group } }
+  if shown and shown.state then
+    table.insert(chunks, 1, { shown.state[1] .. ' ', shown.state[2] })
+  end
   vim.list_extend(chunks, shown and shown.status or {})
-  chunks[#chunks + 1] = { (' · %d lines'):format(vim.v.foldend - vim.v.foldstart), 'CountersignQuiet' }
+  local hidden = vim.v.foldend - vim.v.foldstart
+  chunks[#chunks + 1] = { (' · %d %s'):format(hidden, hidden == 1 and 'line' or 'lines'), 'CountersignQuiet' }
   return chunks
 end
 

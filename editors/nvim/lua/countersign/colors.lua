@@ -1,4 +1,4 @@
---- The plugin's colours: links into the person's colour scheme, which can define each by its name.
+--- The plugin's colors: links into the person's color scheme, which can define each by its name.
 local M = {}
 
 local links = {
@@ -17,6 +17,9 @@ local links = {
   CountersignAddText = 'DiffText',
   CountersignDelete = 'DiffDelete',
   CountersignDeleteText = 'DiffText',
+  CountersignDiffAdd = 'Added',
+  CountersignDiffDelete = 'Removed',
+  CountersignDiffHunk = 'Comment',
   CountersignAccepted = 'DiagnosticOk',
   CountersignRejected = 'Comment',
 }

@@ -2,7 +2,6 @@
 --- calls a prompt or a command of the plugin, anything else goes to the agent. While a turn runs it joins in.
 local chat = require('countersign.chat')
 local client = require('countersign.client')
-local config = require('countersign.config')
 local context = require('countersign.context')
 local threads = require('countersign.threads')
 
@@ -112,10 +111,7 @@ function M.open(id)
   local buf = M.buffer(id)
   local win = vim.fn.win_findbuf(buf)[1]
   if not win or vim.api.nvim_win_get_tabpage(win) ~= vim.api.nvim_get_current_tabpage() then
-    vim.cmd('belowright ' .. math.floor(config.get().chat.composer_height) .. 'split')
-    win = vim.api.nvim_get_current_win()
-    vim.api.nvim_win_set_buf(win, buf)
-    vim.wo[win].winfixheight = true
+    win = require('countersign.chat.place').compose(buf)
   end
   vim.api.nvim_set_current_win(win)
   vim.cmd('startinsert!')
@@ -134,6 +130,23 @@ function M.give_back(id, text)
   vim.api.nvim_buf_set_lines(buf, 0, is_empty(buf) and -1 or 0, false, vim.split(text, '\n', { plain = true }))
   -- As if it had just been typed: the editor is not left without a word about it.
   vim.bo[buf].modified = true
+end
+
+--- Points at a file, or at lines of it, in the next message.
+---@param path string
+---@param lines? { start: integer, ['end']: integer } From 0, half open.
+function M.mention(path, lines)
+  local full = vim.fn.fnamemodify(path, ':p')
+  if not vim.uv.fs_stat(full) then
+    return client.tell(('there is no file %s.'):format(vim.fn.fnamemodify(full, ':~:.')), vim.log.levels.ERROR)
+  end
+  full = #full > 1 and full:gsub('/$', '') or full
+  chat.with(function(thread)
+    along[thread.id] = along[thread.id] or {}
+    table.insert(along[thread.id], { type = 'mention', path = full, lineRange = lines })
+    show_along(thread.id, M.buffer(thread.id))
+    client.tell(vim.fn.fnamemodify(full, ':~:.') .. ' goes with the next message.')
+  end)
 end
 
 --- Adds a picture to the next message.

@@ -15,8 +15,9 @@ local M = {}
 ---@field review? countersign.ReviewOptions
 
 ---@class countersign.ChatOptions
----@field position? 'right'|'left'|'tab' Where the chat opens.
+---@field position? 'right'|'left'|'bottom'|'float'|'tab' Where the chat opens.
 ---@field width? number Columns, or a part of the screen where it is below 1.
+---@field height? number Lines, or a part of the screen, of a chat at the bottom or above all.
 ---@field composer_height? integer Lines.
 ---@field fold? boolean Fold reasoning, output and diffs once they are complete.
 ---@field autocomplete? boolean Offer files after `@` and prompts after `/` while typing.
@@ -45,7 +46,7 @@ M.defaults = {
   },
   save = 'agent',
   maps = true,
-  chat = { position = 'right', width = 0.42, composer_height = 6, fold = true, autocomplete = true },
+  chat = { position = 'right', width = 0.42, height = 0.4, composer_height = 6, fold = true, autocomplete = true },
   questions = { pause = 1200 },
   review = { inline = true, open = 'none' },
 }
@@ -59,8 +60,9 @@ local kinds = {
   autostart = 'boolean',
   save = { 'agent', 'all', 'never' },
   maps = 'boolean',
-  ['chat.position'] = { 'right', 'left', 'tab' },
+  ['chat.position'] = { 'right', 'left', 'bottom', 'float', 'tab' },
   ['chat.width'] = 'positive',
+  ['chat.height'] = 'positive',
   ['chat.composer_height'] = 'positive',
   ['chat.fold'] = 'boolean',
   ['chat.autocomplete'] = 'boolean',

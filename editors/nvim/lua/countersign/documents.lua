@@ -9,7 +9,7 @@ local function write(buf)
     vim.cmd('silent update')
   end)
   if not good then
-    require('countersign.client').tell(('%s could not be written, so the command sees what is on the disk: %s'):format(vim.api.nvim_buf_get_name(buf), why), vim.log.levels.WARN)
+    require('countersign.client').tell(('not saved, so the command sees what is on the disk: %s (%s)'):format(vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ':~:.'), why), vim.log.levels.WARN)
   end
   return good and not vim.bo[buf].modified
 end

@@ -4,7 +4,7 @@ local M = {}
 ---@type table<string, fun(data: table)[]>
 local listeners = {}
 
---- Hears of an event of the plugin's own: `adopted`, `changed`, `lost`, `found`, `proposal`.
+--- Hears of an event of the plugin's own: `adopted`, `changed`, `lost`, `found`, `proposal`, `account`, `setup`.
 ---@param name string
 ---@param listener fun(data: table)
 function M.on(name, listener)
@@ -48,10 +48,8 @@ function M.autocommand(kind, params)
   if M.is_delta(kind) then
     return
   end
-  local pattern = M.pattern(kind)
-  if #vim.api.nvim_get_autocmds({ event = 'User', pattern = pattern }) > 0 then
-    vim.api.nvim_exec_autocmds('User', { pattern = pattern, modeline = false, data = params })
-  end
+  -- Whether somebody listens is for Neovim to find out: a pattern may be `Countersign*`.
+  vim.api.nvim_exec_autocmds('User', { pattern = M.pattern(kind), modeline = false, data = params })
 end
 
 return M

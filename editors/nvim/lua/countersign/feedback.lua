@@ -56,11 +56,11 @@ end
 
 local function decide(server, asked, preview)
   local buf = show(preview)
-  local choices = { { label = 'Neither save nor send' }, { label = 'Save it as a file…', deed = 'save' } }
+  local choices = { { label = 'Cancel' }, { label = 'Save as a file…', deed = 'save' } }
   if preview.endpoint then
-    choices[#choices + 1] = { label = 'Send it to ' .. choice.line(preview.endpoint, 100), deed = 'send' }
+    choices[#choices + 1] = { label = 'Send to ' .. choice.line(preview.endpoint, 100), deed = 'send' }
   end
-  local prompt = 'This is all of the report. What shall become of it?'
+  local prompt = 'This is the whole report. Choose an action'
   choice.pick(choices, prompt, 'countersign.feedback', function(chosen)
     if vim.api.nvim_buf_is_valid(buf) and (not chosen or chosen.deed ~= 'save') then
       pcall(vim.api.nvim_buf_delete, buf, { force = true })
@@ -82,7 +82,7 @@ end
 function M.begin(words)
   local function with_logs(asked, server)
     local choices = { { label = 'Without logs' }, { label = 'With the last lines of the log and the record of this conversation', logs = true } }
-    choice.pick(choices, 'What goes along?', 'countersign.feedback', function(chosen)
+    choice.pick(choices, 'What to include?', 'countersign.feedback', function(chosen)
       if chosen then
         asked.includeLogs = chosen.logs or false
         client.request(server, 'feedback/preview', asked, function(preview)
@@ -107,7 +107,7 @@ function M.begin(words)
       if words ~= '' then
         go(words)
       else
-        picker.input({ prompt = 'In your words: ' }, go)
+        picker.input({ prompt = 'Comment: ' }, go)
       end
     end)
   end)

@@ -33,6 +33,7 @@ M.notifications = {
   ['terminal/output'] = { 'countersign.terminals', 'output' },
   ['terminal/exited'] = { 'countersign.terminals', 'exited' },
   ['turn/completed'] = { 'countersign.notices', 'turn_completed' },
+  ['turn/retrying'] = { 'countersign.notices', 'retrying' },
   ['review/completed'] = { 'countersign.notices', 'review_completed' },
   ['guardian/assessment'] = { 'countersign.notices', 'assessment' },
   ['warning'] = { 'countersign.notices', 'warning' },

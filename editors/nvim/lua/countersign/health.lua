@@ -13,9 +13,9 @@ local function editor()
   end
   local parser = pcall(vim.treesitter.language.add, 'markdown')
   if parser then
-    health.ok('Answers are coloured by the Markdown parser')
+    health.ok('Answers are colored by the Markdown parser')
   else
-    health.info('There is no Markdown parser, so answers have plainer colours')
+    health.info('There is no Markdown parser, so answers have plainer colors')
   end
   local picker = require('countersign.picker')
   for name, what in pairs({ select = 'Questions', input = 'Words' }) do

@@ -245,6 +245,28 @@ function Inert:drain()
   end
 end
 
+function Inert:feed(text)
+  for c in text:gmatch('[%z\1-\255]') do
+    self.again[1] = c
+    self:drain()
+  end
+end
+
+--- Lets go what waits for something that does not come.
+function Inert:finish()
+  while self.held ~= '' do
+    local first = self.held:sub(1, 1)
+    if first == '(' then
+      self:release_address(true)
+    elseif first == '<' then
+      self:release(self:begins_tag())
+    else
+      self:release_info()
+    end
+    self:drain()
+  end
+end
+
 ---@param text string
 ---@return string
 function M.text(text)
@@ -252,22 +274,45 @@ function M.text(text)
     return text
   end
   local inert = new()
-  for c in text:gmatch('[%z\1-\255]') do
-    inert.again[1] = c
-    inert:drain()
-  end
-  while inert.held ~= '' do
-    local first = inert.held:sub(1, 1)
-    if first == '(' then
-      inert:release_address(true)
-    elseif first == '<' then
-      inert:release(inert:begins_tag())
-    else
-      inert:release_info()
-    end
-    inert:drain()
-  end
+  inert:feed(text)
+  inert:finish()
   return table.concat(inert)
+end
+
+---@class countersign.Inert A text that is still coming.
+local Coming = {}
+Coming.__index = Coming
+
+---@return countersign.Inert
+function M.coming()
+  return setmetatable({ inert = new() }, Coming)
+end
+
+--- Takes more of the text; what is certain of it.
+---@param text string
+---@return string
+function Coming:take(text)
+  self.inert:feed(text)
+  local out = table.concat(self.inert)
+  for i = #self.inert, 1, -1 do
+    self.inert[i] = nil
+  end
+  return out
+end
+
+--- What is not certain yet, as it would be if the text ended behind `text`. Nothing of it is taken.
+---@param text string
+---@return string
+function Coming:rest(text)
+  local one = new()
+  for key, value in pairs(self.inert) do
+    one[key] = type(value) == 'table' and vim.deepcopy(value) or value
+  end
+  -- Absent where it is not known, and so not among the pairs.
+  one.fence = self.inert.fence and vim.deepcopy(self.inert.fence)
+  one:feed(text)
+  one:finish()
+  return table.concat(one)
 end
 
 ---@param lines string[]

@@ -31,6 +31,39 @@ function M.ask(words)
   end)
 end
 
+--- Points at a file in the next message.
+---@param path string
+---@param lines? { start: integer, ['end']: integer } From 0, half open.
+function M.add(path, lines)
+  require('countersign.composer').mention(path, lines)
+end
+
+--- Decides on proposed changes, as `:Countersign accept` and `:Countersign reject` do: on what was on the screen.
+---@param scope? 'hunk'|'file'|'all' Absent: the one under the cursor.
+function M.accept(scope)
+  require('countersign.review').decide('accept', scope or 'hunk')
+end
+
+---@param scope? 'hunk'|'file'|'all'
+---@param words? string To the model.
+function M.reject(scope, words)
+  require('countersign.review').decide('reject', scope or 'hunk', words)
+end
+
+--- Moves to the next proposed change, or to the previous one.
+---@param step? 1|-1
+function M.next(step)
+  require('countersign.review').move(step or 1)
+end
+
+--- The changes that nobody has decided on: where each lies and what it would put in.
+---@return { path: string, first: integer, last: integer, text: string, conflict?: string }[] Lines from 1.
+function M.pending()
+  return vim.tbl_map(function(place)
+    return { path = place.file.path, first = place.range.start + 1, last = place.range['end'], text = place.hunk.newText, conflict = place.hunk.conflict }
+  end, require('countersign.proposals').open_hunks())
+end
+
 --- For the status line: what the agent does, what waits for the person, and how much room is left. Empty where there is
 --- nothing to say.
 ---@return string

@@ -41,7 +41,7 @@ function M.are_free()
   if mode.blocking or mode.mode ~= 'n' or vim.fn.getcmdwintype() ~= '' or vim.fn.pumvisible() == 1 then
     return false
   end
-  return vim.api.nvim_win_get_config(0).relative == ''
+  return vim.api.nvim_win_get_config(0).relative == '' or require('countersign.chat.place').is_float(0)
 end
 
 --- Whether they are free and have rested for a while.

@@ -17,7 +17,11 @@ vim.api.nvim_create_autocmd({ 'FocusGained', 'FocusLost' }, {
 
 local function name_of(id)
   local thread = threads.get(id)
-  local name = thread and require('countersign.picker').line(thread.name or thread.preview or '', 30) or ''
+  -- What is said comes first; whose it is matters where there are several.
+  local live = #vim.tbl_filter(function(one)
+    return one.live and not one.agent
+  end, threads.list())
+  local name = live > 1 and thread and require('countersign.picker').line(thread.name or thread.preview or '', 30) or ''
   return name == '' and 'Countersign' or ('Countersign (%s)'):format(name)
 end
 
@@ -34,6 +38,18 @@ function M.turn_completed(params)
   elseif turn.status == 'completed' and turn.kind == 'regular' and not (thread and thread.agent) and (not focused or not is_visible(params.threadId)) then
     local answer = (params.lastAgentMessage or 'done'):gsub('%s+', ' ')
     client.tell(answer, nil, name_of(params.threadId))
+  end
+end
+
+---@type table<string, true> Turns of which it was told that the provider does not answer.
+local retried = {}
+
+--- A request is sent again, and it takes a while: told once for a turn, where the person does not see it.
+function M.retrying(params)
+  local takes = params.attempt > 1 or (params.delayMs or 0) >= 5000
+  if takes and not retried[params.turnId] and not is_visible(params.threadId) then
+    retried[params.turnId] = true
+    client.tell(params.message .. ' It is tried again. · :Countersign recover offers what may help', vim.log.levels.WARN, name_of(params.threadId))
   end
 end
 

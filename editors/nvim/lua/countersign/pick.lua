@@ -115,10 +115,14 @@ end
 
 --- Chooses the model of the conversation.
 ---@param name? string
-function M.model(name)
+---@param done? fun() Hears that one was chosen.
+function M.model(name, done)
   chat.with(function(thread)
     local function take(model)
       settings(thread, { model = model.id, modelProvider = model.provider }, ('the model is %s from the next turn on.'):format(model.displayName or model.id))
+      if done then
+        done()
+      end
     end
     client.request(thread.client, 'model/list', {}, function(result)
       for _, model in ipairs(result.data) do
@@ -243,7 +247,7 @@ function M.queue(deed)
     elseif deed == 'resume' then
       return client.request(thread.client, 'turn/queue/resume', { threadId = thread.id })
     elseif #thread.queue.inputs == 0 then
-      return client.tell('nothing waits for its turn.')
+      return client.tell('no message is queued.')
     end
     picker.select(thread.queue.inputs, {
       prompt = 'Queued messages',
@@ -257,7 +261,7 @@ function M.queue(deed)
       end
       local deeds = {
         { text = 'Change it', run = function()
-          picker.input({ prompt = 'Say: ', default = words.input(queued.input) }, function(text)
+          picker.input({ prompt = 'Message: ', default = words.input(queued.input) }, function(text)
             if text and vim.trim(text) ~= '' then
               client.request(thread.client, 'turn/queue/edit', { threadId = thread.id, queuedId = queued.id, input = { { type = 'text', text = text } } })
             end
@@ -270,7 +274,7 @@ function M.queue(deed)
           client.request(thread.client, 'turn/queue/remove', { threadId = thread.id, queuedId = queued.id })
         end },
       }
-      picker.select(deeds, { prompt = 'With it', kind = 'countersign.queue', format_item = function(one)
+      picker.select(deeds, { prompt = 'Choose an action', kind = 'countersign.queue', format_item = function(one)
         return one.text
       end }, function(one)
         if one then

@@ -138,6 +138,9 @@ function M.beyond_text(file)
   if file.notText then
     words[#words + 1] = visible.text(file.notText)
   end
+  for _, note in ipairs(file.notes or {}) do
+    words[#words + 1] = visible.text(note)
+  end
   return #words > 0 and (table.concat(words, ', '):gsub('\n', ' ')) or nil
 end
 
@@ -168,7 +171,7 @@ function M.created(params, id)
   if not M.is_waiting(proposal) or proposal.autoApproved then
     return
   end
-  client.tell('proposes ' .. M.summary(proposal) .. '. :Countersign diff')
+  client.tell('pending review: ' .. M.summary(proposal) .. '. :Countersign diff')
   if require('countersign.config').get().review.open == 'side' then
     require('countersign.review.side').open(proposal, nil, nil, true)
   end

@@ -142,6 +142,9 @@ function M.remedies(thread)
     return {}
   end
   local list = {}
+  if error.kind == 'missingKey' then
+    list[1] = { label = 'Set up a model', command = 'setup' }
+  end
   for _, action in ipairs(error.actions or {}) do
     if action.type == 'compact' then
       list[#list + 1] = { label = 'Compact the conversation', command = 'compact' }
@@ -157,6 +160,39 @@ function M.remedies(thread)
   return list
 end
 
+--- What may be done while a request is sent again and again.
+local while_retrying = {
+  { label = 'Keep waiting' },
+  { label = 'Try now', command = 'retry' },
+  { label = 'Stop', command = 'stop' },
+  { label = 'Other model', command = 'retry model' },
+}
+
+--- For the end of a conversation whose provider does not answer: what is wrong, since when, when it is tried again, and what may be done.
+---@param thread countersign.Thread
+---@return { [1]: string, [2]: string }[][]
+function M.box(thread)
+  local one = thread.retrying
+  if not one or not thread.turn then
+    return {}
+  end
+  local message = require('countersign.picker').line(one.message or 'The provider does not answer.', 300)
+  local left = math.max(0, math.ceil((one.next - vim.uv.now()) / 1000))
+  local again = left > 0 and ('next try in %d s'):format(left) or 'trying now'
+  local attempt = ('try %d%s'):format(one.attempt, one.limit and ' of ' .. one.limit or '')
+  local lines = {
+    { { '┌ ', 'CountersignConflict' }, { message, 'CountersignConflict' } },
+    { { '│ ', 'CountersignConflict' }, { ('since %s · %s · %s'):format(os.date('%H:%M:%S', one.since), attempt, again), 'CountersignQuiet' } },
+  }
+  -- Each on its own line, which a narrow window has room for.
+  for i = 2, #while_retrying do
+    local deed = while_retrying[i]
+    local edge = i < #while_retrying and '│ ' or '└ '
+    lines[#lines + 1] = { { edge, 'CountersignConflict' }, { ('%-12s'):format(deed.label), 'CountersignQuestion' }, { ':Countersign ' .. deed.command, 'CountersignQuiet' } }
+  end
+  return lines
+end
+
 --- For the end of a conversation: what may help, or what is waited for.
 ---@param thread countersign.Thread
 ---@return { [1]: string, [2]: string }[]
@@ -169,10 +205,38 @@ function M.lines(thread)
   end, M.remedies(thread))
 end
 
+---@type table<string, countersign.Thread> Turns that are stopped for another model, which is to answer the same message.
+local replaced = {}
+
+--- While a request is sent again and again: now, or by another model.
+local function now(thread, how)
+  if how == 'model' then
+    local turn = thread.turn
+    return require('countersign.pick').model('', function()
+      if thread.turn ~= turn then
+        return client.tell('the turn is over meanwhile. The model is for the next one.')
+      end
+      replaced[turn] = thread
+      client.request(thread.client, 'turn/interrupt', { threadId = thread.id }, function() end, function(error)
+        replaced[turn] = nil
+        client.tell(error.message, vim.log.levels.ERROR)
+      end)
+    end)
+  elseif how ~= '' then
+    return client.tell('only model can stand there: :Countersign retry model', vim.log.levels.ERROR)
+  end
+  client.request(thread.client, 'turn/retryNow', { threadId = thread.id }, function(result)
+    client.tell(result.retrying and 'tried again.' or 'it was being tried just now.')
+  end)
+end
+
 --- Asks again.
 ---@param thread countersign.Thread
 ---@param when string `wait`: once the provider lets it; empty: now.
 function M.retry(thread, when)
+  if thread.turn and thread.retrying then
+    return now(thread, when)
+  end
   local error = failure(thread)
   if not error then
     return client.tell('the last turn has not failed, so there is nothing to retry.')
@@ -180,7 +244,7 @@ function M.retry(thread, when)
     M.stop(thread)
     return again(thread)
   elseif when ~= 'wait' then
-    return client.tell('say nothing more, or wait: :Countersign retry wait', vim.log.levels.ERROR)
+    return client.tell('only wait can stand there: :Countersign retry wait', vim.log.levels.ERROR)
   end
   for _, action in ipairs(error.actions or {}) do
     if action.type == 'waitUntil' then
@@ -193,6 +257,14 @@ end
 --- Lets the person choose what may help.
 ---@param thread countersign.Thread
 function M.pick(thread)
+  if thread.turn and thread.retrying then
+    return choice.pick(while_retrying, require('countersign.picker').line(thread.retrying.message or 'The provider does not answer.', 200), 'countersign.recover', function(chosen)
+      if chosen and chosen.command then
+        require('countersign.threads').use(thread)
+        require('countersign.commands').run(chosen.command:match('^(%S+)%s*(.*)$'))
+      end
+    end)
+  end
   local remedies = M.remedies(thread)
   if #remedies == 0 then
     return client.tell('the last turn has not failed.')
@@ -212,6 +284,14 @@ end
 events.on('changed', function(data)
   if data.kind == 'turn/started' then
     M.stop(data.thread)
+  elseif data.kind == 'turn/completed' and replaced[data.params.turn.id] then
+    replaced[data.params.turn.id] = nil
+    -- Once all else has heard of the end.
+    vim.schedule(function()
+      if not data.thread.turn then
+        again(data.thread)
+      end
+    end)
   end
 end)
 
@@ -224,7 +304,7 @@ events.on('lost', function()
     end
   end
   if stopped then
-    client.tell('the server has ended, so it is not retried.', vim.log.levels.WARN)
+    client.tell('retry canceled: the server has ended.', vim.log.levels.WARN)
   end
 end)
 

@@ -301,7 +301,7 @@ function M.reject_with_words(scope)
   if #list == 0 then
     return
   end
-  picker.input({ prompt = 'What should be different? ' }, function(words)
+  picker.input({ prompt = 'What should the agent change? ' }, function(words)
     if words == nil then
       return
     end
@@ -346,7 +346,7 @@ function M.choose(done)
     return done(list[1], look(list[1].id))
   end
   picker.select(list, {
-    prompt = 'Several proposals wait. Which one?',
+    prompt = 'Several changes are pending. Which one?',
     kind = 'countersign.proposal',
     format_item = function(proposal)
       local shown = look(proposal.id)
@@ -361,6 +361,23 @@ function M.choose(done)
     elseif chosen then
       client.tell(proposals.gone(chosen.id), vim.log.levels.WARN)
     end
+  end)
+end
+
+--- Opens the two sides at the hunk under the cursor, else at the next one of the file, else at the first.
+function M.sides()
+  local path, to_file = subject(vim.api.nvim_get_current_buf())
+  local line = to_file(vim.api.nvim_win_get_cursor(0)[1] - 1)
+  M.choose(function(proposal, place)
+    for _, one in ipairs(path and not place and proposals.in_file(path) or {}) do
+      if one.proposal.id == proposal.id and one.range.start >= line then
+        place = place or one
+      end
+    end
+    local side = require('countersign.review.side')
+    side.open(proposal, place and place.file.path or path, function(view)
+      side.go(view, place)
+    end)
   end)
 end
 

@@ -190,7 +190,7 @@ local function on_exit(_, _, client_id)
       return
     end
     local delay = 500 * 2 ^ (run.attempts - 1)
-    require('countersign.client').tell(('the server has ended with %s; it starts again in %.1f s.'):format(why, delay / 1000), vim.log.levels.WARN)
+    require('countersign.client').tell(('the server has ended (%s). Restarting in %.1f s. :Countersign log has the cause.'):format(why, delay / 1000), vim.log.levels.WARN)
     vim.defer_fn(function()
       M.start(root)
     end, delay)

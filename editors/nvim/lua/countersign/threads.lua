@@ -106,9 +106,17 @@ end
 ---@return table item
 local function put(thread, item, turn)
   local known = thread.by_id[item.id]
+  -- What is undone of the files that a command changed.
+  local source = item.type == 'undo' and item.status == 'completed' and thread.by_id[item.itemId or '']
+  for _, file in ipairs(source and item.files or {}) do
+    if file.result == 'restored' or file.result == 'removed' or file.result == 'merged' then
+      source.undone = source.undone or {}
+      source.undone[file.path] = true
+    end
+  end
   if known and known.turn == (turn or known.turn) then
     for key in pairs(known) do
-      if key ~= 'turn' and key ~= 'complete' then
+      if key ~= 'turn' and key ~= 'complete' and key ~= 'kept' and key ~= 'undone' then
         known[key] = nil
       end
     end
@@ -263,6 +271,9 @@ apply['turn/diff'] = function(thread, params)
   thread.diff = params.diff
 end
 apply['turn/retrying'] = function(thread, params)
+  local before = thread.retrying
+  params.since = before and before.turnId == params.turnId and before.since or os.time()
+  params.next = vim.uv.now() + (params.delayMs or 0)
   thread.retrying = params
 end
 apply['turn/planUpdated'] = function(thread, params)
@@ -314,7 +325,24 @@ end
 apply['item/agentMessage/delta'] = grow('text')
 apply['item/reasoning/summaryTextDelta'] = grow('summary', true)
 apply['item/reasoning/textDelta'] = grow('content', true)
-apply['item/commandExecution/outputDelta'] = grow('aggregatedOutput')
+
+--- Bytes of an output that is still coming which are kept, of its beginning and of its end; more than is shown of it. The whole comes with
+--- its end.
+local MOST, BEGINNING, ENDING = 120000, 24000, 64000
+
+local more_output = grow('aggregatedOutput')
+apply['item/commandExecution/outputDelta'] = function(thread, params)
+  local item = more_output(thread, params)
+  local text = item and item.aggregatedOutput or ''
+  if #text > MOST then
+    local head = item.beginning or text:sub(1, BEGINNING):match('^.*()\n') or BEGINNING
+    local from = text:find('\n', #text - ENDING, true) or #text - ENDING
+    local _, lines = text:sub(head + 1, from):gsub('\n', '')
+    item.beginning, item.leftOut = head, (item.leftOut or 0) + lines
+    item.aggregatedOutput = text:sub(1, head) .. text:sub(from + 1)
+  end
+  return item
+end
 apply['item/mcpToolCall/progress'] = function(thread, params)
   local item = thread.by_id[params.itemId]
   if item then

@@ -35,6 +35,17 @@ export class Attention implements vscode.Disposable {
     return selection === undefined || selection.isEmpty ? undefined : { start: selection.start.line + 1, end: lastLine(selection) + 1 };
   }
 
+  /** The selected lines, or that of the cursor, as a place that commands are about: counted from 0, half open, with their problems. */
+  get place(): { uri: string; lines: { start: number; end: number }; diagnostics: EditorDiagnostic[] } | undefined {
+    const editor = this.editor;
+    if (editor === undefined) {
+      return undefined;
+    }
+    const { selection, document } = editor;
+    const lines = { start: selection.start.line, end: lastLine(selection) + 1 };
+    return { uri: document.uri.toString(), lines, diagnostics: problemsOf(document.uri).filter(({ range }) => range.start < lines.end && range.end > lines.start) };
+  }
+
   context(leaveOut: readonly ("activeFile" | "selection")[]): EditorContext {
     const editor = this.editor;
     if (editor === undefined || leaveOut.includes("activeFile")) {

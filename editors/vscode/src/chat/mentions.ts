@@ -98,6 +98,8 @@ export const COMMANDS = [
   { name: "rewind", description: "Restore to before your last message, as /rollback does" },
   { name: "init", description: "Have AGENTS.md written for this project" },
   { name: "mcp", description: "Show the MCP servers and how they are" },
+  { name: "copy", description: "Copy this conversation as Markdown" },
+  { name: "export", description: "Write this conversation to a Markdown file" },
   { name: "model", description: "Choose the model" },
   { name: "help", description: "Show what can be written here" },
 ] as const satisfies readonly SlashCommand[];

@@ -2,21 +2,26 @@
  * The extension's side of one chat page, wherever it stands: tells it of its thread, and does what it asks for.
  */
 import * as vscode from "vscode";
-import type { FileMatch, McpElicitationResponse, McpRequestId, McpServer, ModelListResult, SettingsOverride, UserInput } from "../protocol";
-import { foldersOnDisk, mentionedPath } from "../folders";
+import type { EditorContext, McpElicitationResponse, McpRequestId, ReviewTarget, SettingsOverride, UserInput } from "../protocol";
+import { foldersOnDisk, openFiles } from "../folders";
 import { openForServer } from "../questions";
 import type { ThreadEvent } from "../rpc";
 import { findSymbols } from "../symbols";
 import { APPROVALS } from "./approvals";
 import type { CodeActions } from "./code";
+import { copyAll, exportChat } from "./export_chat";
 import { goBack } from "./go_back";
 import { openFile, openLink } from "./links";
+import { listing } from "./listing";
+import { Lists, serverWords } from "./lists";
 import type { CommandName } from "./mentions";
 import type { ChatServices } from "./services";
 import type { Outputs } from "./outputs";
+import { changeQueue } from "./queue";
 import { Changed, makeWay } from "./roll_back";
 import { showDiff } from "./show_diff";
 import { NotRunning } from "./threads";
+import { messageOf } from "./view";
 import type { ThreadModel } from "./view";
 import type { Choices, FromPage, ToPage } from "./wire";
 import { imagesOf, nameOf, textOf, threadName } from "./words";
@@ -26,11 +31,16 @@ const GATHER_MS = 30;
 /** What the page may hand over of one picture. */
 const MOST_IMAGE = 20 << 20;
 
+/** When a conversation is tried again that another server has open, in ms. */
+const IN_USE_MS = [1000, 3000];
+
 /** What is done with a conversation as a whole. */
 export type ConversationAction = CommandName | "archive" | "delete" | "stopTerminals";
 
 export class ChatPage implements vscode.Disposable {
   private threadId: string | undefined;
+  /** What that is called, as long as it is not opened. */
+  private name = "";
   private gathered: ThreadEvent[] = [];
   private timer: NodeJS.Timeout | undefined;
   private isReady = false;
@@ -38,6 +48,7 @@ export class ChatPage implements vscode.Disposable {
   private opening = 0;
   private readonly cleanup: vscode.Disposable[] = [];
   private readonly early: ToPage[] = [];
+  private readonly lists: Lists;
   /** Conversations in which a message is just being sent again. */
   private readonly retrying = new Set<string>();
 
@@ -50,12 +61,14 @@ export class ChatPage implements vscode.Disposable {
     private readonly focused: () => void,
   ) {
     const { threads, attention } = services;
+    this.lists = new Lists(threads, () => this.cwd(), (message) => { this.post(message); });
     this.cleanup.push(
       webview.onDidReceiveMessage((message: FromPage) => {
         this.take(message).catch((error: unknown) => { this.failed(error); });
       }),
       threads.onEvent((event) => {
-        if (event.method === "countersign/account/updated") void this.tellSetup();
+        // Another account has other models.
+        if (event.method === "countersign/account/updated") void this.lists.tell();
         this.gather(event);
       }),
       threads.onReset((id) => {
@@ -95,10 +108,40 @@ export class ChatPage implements vscode.Disposable {
     return this.showLater(this.services.threads.open(id));
   }
 
+  /**
+   * Shows the conversation that was shown before a reload, or in another chat. Where it cannot be opened the person is told why, and it stays
+   * the one that is meant: nothing that they write goes to another.
+   */
+  async reopen(id: string, name: string): Promise<void> {
+    this.threadId = id;
+    this.name = name;
+    this.titled(nameOf(name, 40) || "Conversation");
+    const isConnected = (): boolean => this.services.threads.isConnected;
+    if (!isConnected()) {
+      // It is opened once there is a server.
+      return;
+    }
+    const isMeant = (): boolean => this.threadId === id;
+    // The server of before a reload may still be about to end.
+    for (const wait of [0, ...IN_USE_MS]) {
+      if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+      if (!isMeant() || (wait > 0 && this.services.threads.get(id) !== undefined)) return;
+      try {
+        await this.open(id);
+        return;
+      } catch (error) {
+        if (!isConnected()) return;
+        const isInUse = kindOf(error) === "threadInUse";
+        this.post({ type: "unopened", threadId: id, isInUse, reason: isInUse ? "It is open in another window or editor. Close it there and try again, or fork it to go on with a copy here." : error instanceof Error ? error.message : String(error) });
+        if (!isInUse) return;
+      }
+    }
+  }
+
   /** Does something with the conversation that is shown, as if it had been called here. */
-  async act(action: ConversationAction): Promise<void> {
+  act(action: ConversationAction): Promise<void> {
     const threadId = this.threadId;
-    try {
+    return this.attempt(async () => {
       if (action === "archive" || action === "delete") {
         if (threadId !== undefined) await this.threadAction(action, threadId);
       } else if (action === "stopTerminals") {
@@ -108,6 +151,38 @@ export class ChatPage implements vscode.Disposable {
       } else {
         await this.command(action);
       }
+    });
+  }
+
+  /** Has something reviewed, in the conversation that is shown or a new one. */
+  review(target: ReviewTarget): Promise<void> {
+    return this.attempt(() => this.startReview(target));
+  }
+
+  /** Asks the agent about a place of a file, in the conversation that is shown or a new one. What could not be sent is in the composer. */
+  ask(text: string, context: EditorContext): Promise<void> {
+    return this.attempt(async () => {
+      const input: UserInput[] = [{ type: "text", text }];
+      try {
+        await this.turn(this.threadId, input, false, {}, context);
+      } catch (error) {
+        this.putBack(input, true);
+        throw error;
+      }
+    });
+  }
+
+  /** Shows an earlier conversation. */
+  resume(id: string): Promise<void> {
+    return this.attempt(async () => {
+      if (await this.open(id)) this.post({ type: "opened" });
+    });
+  }
+
+  /** What goes wrong is said in the chat. */
+  private async attempt(what: () => Promise<void>): Promise<void> {
+    try {
+      await what();
     } catch (error) {
       this.failed(error);
     }
@@ -174,9 +249,9 @@ export class ChatPage implements vscode.Disposable {
     this.hello();
     const { threadId: id, opening } = this;
     if (connected) {
-      await this.tellLists();
+      await this.lists.tell();
       if (id !== undefined && opening === this.opening) {
-        await this.open(id).catch((error: unknown) => { this.failed(error); });
+        await this.reopen(id, threadName(this.services.threads.get(id)?.view ?? { preview: this.name }, "", 80));
       }
     }
   }
@@ -195,39 +270,6 @@ export class ChatPage implements vscode.Disposable {
     this.post({ type: "attention", activeFile: editor === undefined ? null : vscode.workspace.asRelativePath(editor.document.uri, false), lines: attention.lines ?? null });
   }
 
-  /** Tells whether a model can be asked. One that cannot be told is as good as ready: a request says what is missing. */
-  private async tellSetup(problem?: string): Promise<void> {
-    const { threads } = this.services;
-    const setup = threads.isConnected ? await threads.request("countersign/account/setup", {}).catch(() => null) : null;
-    this.post({ type: "setup", setup, ...(problem === undefined ? {} : { problem }) });
-  }
-
-  private async saveKey(key: string): Promise<void> {
-    try {
-      await this.services.threads.request("countersign/account/login/start", { type: "apiKey", apiKey: key });
-    } catch (error) {
-      await this.tellSetup(error instanceof Error ? error.message : String(error));
-      return;
-    }
-    await this.tellLists();
-  }
-
-  private async tellLists(): Promise<void> {
-    const { threads } = this.services;
-    if (!threads.isConnected) {
-      return;
-    }
-    void this.tellSetup();
-    const [models, prompts, history] = await Promise.allSettled([this.models(), threads.request("countersign/prompt/list", { cwd: this.cwd() ?? null }), threads.request("countersign/history/list", { limit: 200 })]);
-    if (models.status === "fulfilled") this.post({ type: "models", models: models.value.data });
-    if (prompts.status === "fulfilled") this.post({ type: "prompts", prompts: prompts.value.data.map(({ name, description, argumentHint }) => ({ name, description: description ?? null, argumentHint })) });
-    if (history.status === "fulfilled") this.post({ type: "history", entries: history.value.data.map((entry) => entry.text) });
-  }
-
-  private models(): Promise<ModelListResult> {
-    return this.services.threads.request("countersign/model/list", { limit: 200 });
-  }
-
   private cwd(): string | undefined {
     return (this.threadId === undefined ? undefined : this.services.threads.get(this.threadId)?.view.cwd) ?? foldersOnDisk()[0]?.uri.fsPath;
   }
@@ -240,21 +282,21 @@ export class ChatPage implements vscode.Disposable {
         this.hello();
         this.early.splice(0).forEach((early) => { this.post(early); });
         this.tellAttention();
-        await this.tellLists();
+        await this.lists.tell();
         if (message.threadId !== null && this.opening > 0) {
           // The person has already asked for another one than was shown before.
-          if (this.threadId !== undefined) this.show(threads.get(this.threadId));
-        } else if (message.threadId !== null && this.threadId === undefined && threads.isConnected) {
-          // What was shown before a reload may be gone; then it begins anew.
-          await this.open(message.threadId).catch(() => { this.show(undefined); });
+          if (this.threadId !== undefined && threads.get(this.threadId) !== undefined) this.show(threads.get(this.threadId));
         } else if (message.threadId !== null && this.threadId === undefined) {
-          this.threadId = message.threadId;
-        } else if (this.threadId !== undefined) {
+          await this.reopen(message.threadId, message.name);
+        } else if (this.threadId !== undefined && threads.get(this.threadId) !== undefined) {
           this.show(threads.get(this.threadId));
         }
         return;
       case "focused":
         this.focused();
+        return;
+      case "reopen":
+        if (this.threadId !== undefined) await this.reopen(this.threadId, this.name);
         return;
       case "open":
         // Only now: what is written before would go to the conversation that was shown until then.
@@ -272,7 +314,7 @@ export class ChatPage implements vscode.Disposable {
       case "command":
         return this.settled(message.token, () => this.command(message.name));
       case "queue":
-        return this.queue(message);
+        return changeQueue(threads, this.threadId, message);
       case "answerApproval":
         if (!this.services.questions.answer(message.approvalId, message.response)) {
           await threads.request("countersign/approval/respond", { approvalId: message.approvalId, response: message.response });
@@ -296,7 +338,7 @@ export class ChatPage implements vscode.Disposable {
         await vscode.commands.executeCommand("countersign.proposal.rejectWithWords", { proposalId: message.proposalId, hunkIds: message.hunkIds });
         return;
       case "showProposal":
-        await vscode.commands.executeCommand("countersign.proposal.open", { proposalId: message.proposalId, path: message.path });
+        await (message.path === null ? vscode.commands.executeCommand("countersign.proposal.openAll", { proposalId: message.proposalId }) : vscode.commands.executeCommand("countersign.proposal.open", { proposalId: message.proposalId, path: message.path }));
         return;
       case "searchFiles":
         return this.search(message.token, message.query);
@@ -324,9 +366,11 @@ export class ChatPage implements vscode.Disposable {
         }
         return;
       case "setup":
-        return this.tellSetup();
+        return this.lists.tellSetup();
       case "saveKey":
-        return this.saveKey(message.key);
+        return this.lists.saveKey(message.key);
+      case "models":
+        return this.lists.tellModels();
       case "retryNow":
         if (this.threadId !== undefined) await threads.request("countersign/turn/retryNow", { threadId: this.threadId });
         return;
@@ -341,7 +385,7 @@ export class ChatPage implements vscode.Disposable {
         }
         return;
       case "help": {
-        const commands = { doctor: "countersign.server.doctor", demo: "countersign.server.demo", log: "countersign.server.showLog", restart: "countersign.server.restart", settings: "workbench.action.openSettings", provider: "workbench.action.openSettings", trust: "workbench.trust.manage", logIn: "countersign.login", folder: "workbench.action.files.openFolder" };
+        const commands = { doctor: "countersign.server.doctor", demo: "countersign.server.demo", log: "countersign.server.showLog", restart: "countersign.server.restart", install: "countersign.server.install", settings: "workbench.action.openSettings", provider: "workbench.action.openSettings", trust: "workbench.trust.manage", logIn: "countersign.login", folder: "workbench.action.files.openFolder" };
         const about = { settings: "countersign", provider: "countersign.model_provider" };
         await vscode.commands.executeCommand(commands[message.action], ...(message.action === "settings" || message.action === "provider" ? [about[message.action]] : []));
       }
@@ -349,25 +393,7 @@ export class ChatPage implements vscode.Disposable {
   }
 
   private async list(search: string, archived: boolean, cursor: string | null): Promise<void> {
-    const { threads } = this.services;
-    const found =
-      search.trim() === ""
-        ? await threads.request("countersign/thread/list", { archived, cursor, limit: 50, modelProviders: [] }).then(({ data, nextCursor }) => ({ data: data.map((thread) => ({ thread, snippet: undefined })), nextCursor }))
-        : await threads.request("countersign/thread/search", { searchTerm: search, archived, cursor, limit: 50, modelProviders: [] });
-    this.post({
-      type: "threads",
-      append: cursor !== null,
-      more: found.nextCursor ?? null,
-      entries: found.data.map(({ thread, snippet }) => ({
-        id: thread.id,
-        title: threadName(thread, "Empty conversation", 200),
-        cwd: thread.cwd.split(/[/\\]/).findLast(Boolean) ?? thread.cwd,
-        updatedAtMs: thread.updatedAtMs,
-        status: threads.get(thread.id)?.view.status ?? thread.status,
-        archived: thread.archived,
-        ...(snippet === undefined ? {} : { snippet }),
-      })),
-    });
+    this.post(await listing(this.services.threads, search, archived, cursor));
   }
 
   private async threadAction(action: Extract<FromPage, { type: "threadAction" }>["action"], threadId: string): Promise<void> {
@@ -413,7 +439,7 @@ export class ChatPage implements vscode.Disposable {
     }
     const input: UserInput[] = [...(message.text.trim() === "" ? [] : [{ type: "text", text: message.text } as const]), ...images.map((url) => ({ type: "image", url }) as const)];
     if (input.length > 0) {
-      await this.turn(threadId, input, message.queue, message.choices, message.leaveOut);
+      await this.turn(threadId, input, message.queue, message.choices, this.services.attention.context(message.leaveOut));
     }
   }
 
@@ -435,8 +461,8 @@ export class ChatPage implements vscode.Disposable {
   }
 
   /** Begins a turn in a conversation, a new one if none is named. It is not read here which one is shown: that may have changed since the words were typed. */
-  private async turn(threadId: string | undefined, input: UserInput[], queue: boolean, choices: Choices, leaveOut: readonly ("activeFile" | "selection")[] = []): Promise<void> {
-    const { threads, attention } = this.services;
+  private async turn(threadId: string | undefined, input: UserInput[], queue: boolean, choices: Choices, context = this.services.attention.context([])): Promise<void> {
+    const { threads } = this.services;
     let id = threadId;
     if (id === undefined) {
       const begun = await this.begin();
@@ -446,7 +472,7 @@ export class ChatPage implements vscode.Disposable {
       }
     }
     await threads.open(id);
-    await threads.turn(id, { input, context: attention.context(leaveOut), settings: overrides(choices) }, queue);
+    await threads.turn(id, { input, context, settings: overrides(choices) }, queue);
   }
 
   /** A new conversation, in the folder that the person chooses where there is a choice. */
@@ -466,13 +492,11 @@ export class ChatPage implements vscode.Disposable {
       return;
     }
     if (name === "review") {
-      const target = threadId ?? (await this.begin()).view.id;
-      await this.open(target);
-      await threads.request("countersign/review/start", { threadId: target, target: { type: "uncommittedChanges" } });
-      return;
+      return this.startReview({ type: "uncommittedChanges" });
     }
     if (name === "mcp") {
-      return this.tellServers(threadId);
+      this.post({ type: "notice", severity: "info", text: await serverWords(threads, threadId) });
+      return;
     }
     if (threadId === undefined) {
       throw new Error("There is no conversation yet. Ask something first.");
@@ -494,17 +518,20 @@ export class ChatPage implements vscode.Disposable {
       case "stop":
         await threads.request("countersign/turn/interrupt", { threadId });
         return;
+      case "copy":
+        return copyAll((await threads.open(threadId)).view);
+      case "export":
+        return exportChat((await threads.open(threadId)).view);
       case "fork":
       case "rename":
         return this.threadAction(name, threadId);
     }
   }
 
-  /** Which MCP servers the conversation has, or a new one would have, and how each is. */
-  private async tellServers(threadId: string | undefined): Promise<void> {
-    const { data } = await this.services.threads.request("countersign/mcp/list", { threadId: threadId ?? null });
-    const line = ({ name, status, tools, error }: McpServer): string => `${nameOf(name)}: ${status}, ${tools.length === 1 ? "1 tool" : `${tools.length} tools`}${error ? `. ${error}` : ""}`;
-    this.post({ type: "notice", severity: "info", text: data.length === 0 ? "No MCP servers are configured. Name them in the file config.toml in ~/.countersign, each in a table of its own:\n[mcp_servers.docs]\ncommand = \"npx\"\nargs = [\"-y\", \"some-docs-server\"]\nA service on the network has a url in place of command and args. New conversations have them then." : data.map(line).join("\n") });
+  private async startReview(target: ReviewTarget): Promise<void> {
+    const threadId = this.threadId ?? (await this.begin()).view.id;
+    await this.open(threadId);
+    await this.services.threads.request("countersign/review/start", { threadId, target });
   }
 
   /** Sends the message of a failed turn again, in its place. Pressed twice, it is sent once. */
@@ -523,9 +550,9 @@ export class ChatPage implements vscode.Disposable {
   private async sendAgain(threadId: string, turnId: string, choices: Choices): Promise<void> {
     const { threads } = this.services;
     const { view } = await threads.open(threadId);
-    const input = view.rows.flatMap(({ turnId: of, body }) => (of === turnId && body.kind === "item" && body.item.type === "userMessage" ? body.item.content : []));
+    const input = [...messageOf(view, turnId).input];
     if (input.length === 0) {
-      throw new Error("The message of this turn is not here any more. Write it again.");
+      throw new Error("The message of this turn is gone. Write it again.");
     }
     const isGone = await makeWay(threads.request, view, turnId);
     try {
@@ -544,41 +571,8 @@ export class ChatPage implements vscode.Disposable {
   }
 
   /** A message stands in the conversation no more: it is there to be sent again. */
-  private putBack(input: readonly UserInput[]): void {
-    this.post({ type: "putBack", text: textOf(input), images: imagesOf(input) });
-  }
-
-  private async queue({ action, queuedId, text }: Extract<FromPage, { type: "queue" }>): Promise<void> {
-    const { threads } = this.services;
-    const threadId = this.threadId;
-    if (threadId === undefined) {
-      return;
-    }
-    const ids = threads.get(threadId)?.view.queue?.inputs.map((one) => one.id) ?? [];
-    const at = ids.indexOf(queuedId);
-    switch (action) {
-      case "remove":
-        await threads.request("countersign/turn/queue/remove", { threadId, queuedId });
-        return;
-      case "resume":
-        await threads.request("countersign/turn/queue/resume", { threadId });
-        return;
-      case "edit": {
-        const kept = threads.get(threadId)?.view.queue?.inputs[at]?.input.filter((one) => one.type !== "text") ?? [];
-        await threads.request("countersign/turn/queue/edit", { threadId, queuedId, input: [{ type: "text", text }, ...kept] });
-        return;
-      }
-      case "up":
-      case "down": {
-        const to = action === "up" ? at - 1 : at + 1;
-        const other = ids[to];
-        if (at >= 0 && other !== undefined) {
-          ids[to] = queuedId;
-          ids[at] = other;
-          await threads.request("countersign/turn/queue/reorder", { threadId, queuedIds: ids });
-        }
-      }
-    }
+  private putBack(input: readonly UserInput[], keepFocus = false): void {
+    this.post({ type: "putBack", text: textOf(input), images: imagesOf(input), keepFocus });
   }
 
   private async search(token: number, query: string): Promise<void> {
@@ -590,19 +584,9 @@ export class ChatPage implements vscode.Disposable {
   }
 }
 
-/** The files that are open in tabs, the one in view first: what one mentions most. */
-function openFiles(folder: string | undefined): FileMatch[] {
-  const groups = vscode.window.tabGroups;
-  const uris = [groups.activeTabGroup, ...groups.all.filter((group) => group !== groups.activeTabGroup)].flatMap((group) => {
-    const files = group.tabs.flatMap(({ input, isActive }) => (input instanceof vscode.TabInputText ? [{ uri: input.uri, isActive }] : []));
-    return [...files.filter((file) => file.isActive), ...files.filter((file) => !file.isActive)];
-  });
-  const matches = uris.flatMap(({ uri }): FileMatch[] => {
-    const path = mentionedPath(uri, folder);
-    const fileName = path?.split(/[/\\]/).at(-1);
-    return path !== undefined && fileName !== undefined ? [{ root: folder ?? "", path, fileName, matchType: "file", score: 0, indices: [] }] : [];
-  });
-  return matches.filter((one, i) => matches.findIndex(({ path }) => path === one.path) === i).slice(0, 12);
+/** What the server calls a failure. */
+function kindOf(error: unknown): unknown {
+  return (error as { data?: { kind?: unknown } | null } | null)?.data?.kind;
 }
 
 function titleOf(model: ThreadModel | undefined): string {

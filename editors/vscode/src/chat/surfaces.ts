@@ -8,6 +8,7 @@ import { Outputs } from "./outputs";
 import { ChatPage } from "./page";
 import type { ConversationAction } from "./page";
 import type { ChatServices } from "./services";
+import { threadName } from "./words";
 
 export const VIEW = "countersign.chat";
 const PANEL = "countersign.chatEditor";
@@ -17,6 +18,7 @@ interface Surface {
   isVisible(): boolean;
   /** Whether it is the editor tab that has the focus. */
   isActive(): boolean;
+  reveal(preserveFocus: boolean): void;
 }
 
 export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewPanelSerializer, vscode.Disposable {
@@ -27,6 +29,8 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
   private readonly code: CodeActions;
   private readonly outputs = new Outputs();
   private readonly cleanup: vscode.Disposable[];
+  /** Questions that wait for the person, in all conversations. */
+  private waiting = 0;
   /** What is to be shown in the side bar once it is there, in the order of the wishes. */
   private wanted: ((page: ChatPage) => void)[] = [];
 
@@ -45,6 +49,12 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
   dispose(): void {
     this.outputs.dispose();
     vscode.Disposable.from(...this.cleanup).dispose();
+  }
+
+  /** Shows at the view, and in the activity bar, how many questions wait. */
+  showWaiting(count: number): void {
+    this.waiting = count;
+    if (this.side !== undefined) this.side.view.badge = count === 0 ? undefined : { value: count, tooltip: count === 1 ? "1 question is waiting for you" : `${count} questions are waiting for you` };
   }
 
   /** Whether the person sees this thread in a chat at this moment. */
@@ -66,12 +76,11 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
 
   /** Does something with the conversation in view; false if none is. */
   async act(action: ConversationAction): Promise<boolean> {
-    const page = this.surfaceInView?.page;
     if (action === "new") {
-      if (page === undefined) await this.fresh();
-      else page.fresh();
+      (await this.here()).fresh();
       return true;
     }
+    const page = this.surfaceInView?.page;
     if (page?.shown === undefined) {
       return false;
     }
@@ -79,9 +88,28 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
     return true;
   }
 
+  /** The chat in view; where none is, that of the side bar, which is shown. */
+  async here({ preserveFocus = false } = {}): Promise<ChatPage> {
+    const inView = this.surfaceInView;
+    const here = inView?.isVisible() === true ? inView : this.side?.surface;
+    if (here !== undefined) {
+      here.reveal(preserveFocus);
+      // Who is in another one only because the list of commands has just closed is not meant to be there.
+      this.last = here;
+      if (!preserveFocus) here.page.post({ type: "focus" });
+      return here.page;
+    }
+    const coming = new Promise<ChatPage>((resolve) => { this.wanted.push(resolve); });
+    await vscode.commands.executeCommand(`${VIEW}.focus`);
+    // A view that is made only now takes the focus.
+    if (preserveFocus) await vscode.commands.executeCommand("workbench.action.focusActiveEditorGroup");
+    return coming;
+  }
+
   resolveWebviewView(view: vscode.WebviewView): void {
-    const surface = this.place(view.webview, () => view.visible, () => false, (title) => { view.description = title; });
+    const surface = this.place(view.webview, { isVisible: () => view.visible, isActive: () => false, reveal: (preserveFocus) => { view.show(preserveFocus); } }, (title) => { view.description = title; });
     this.side = { surface, view };
+    this.showWaiting(this.waiting);
     view.onDidChangeVisibility(() => { this.services.seen(); });
     view.onDidDispose(() => {
       this.side = undefined;
@@ -135,26 +163,27 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
 
   openInEditor(threadId: string | undefined): void {
     const shown = threadId ?? this.side?.surface.page.shown;
+    const name = threadName((shown === undefined ? undefined : this.services.threads.get(shown)?.view) ?? { preview: "" }, "", 80);
     const panel = vscode.window.createWebviewPanel(PANEL, "Countersign", vscode.ViewColumn.Active, { retainContextWhenHidden: true });
     const surface = this.fill(panel);
     if (shown !== undefined) {
-      surface.page.open(shown).catch((error: unknown) => { surface.page.post({ type: "notice", severity: "error", text: String(error) }); });
+      void surface.page.reopen(shown, name);
     }
   }
 
   private fill(panel: vscode.WebviewPanel): Surface {
     panel.iconPath = { light: vscode.Uri.joinPath(this.extension, "media", "icon-light.svg"), dark: vscode.Uri.joinPath(this.extension, "media", "icon-dark.svg") };
-    const surface = this.place(panel.webview, () => panel.visible, () => panel.active, (title) => { panel.title = title; });
+    const surface = this.place(panel.webview, { isVisible: () => panel.visible, isActive: () => panel.active, reveal: (preserveFocus) => { panel.reveal(undefined, preserveFocus); } }, (title) => { panel.title = title; });
     panel.onDidChangeViewState(() => { this.services.seen(); });
     panel.onDidDispose(() => { this.remove(surface); });
     return surface;
   }
 
-  private place(webview: vscode.Webview, isVisible: () => boolean, isActive: () => boolean, titled: (title: string) => void): Surface {
+  private place(webview: vscode.Webview, where: Omit<Surface, "page">, titled: (title: string) => void): Surface {
     const out = vscode.Uri.joinPath(this.extension, "out");
     webview.options = { enableScripts: true, localResourceRoots: [out] };
     const page: ChatPage = new ChatPage(webview, this.services, this.code, this.outputs, titled, () => { this.last = surface; });
-    const surface: Surface = { page, isVisible, isActive };
+    const surface: Surface = { page, ...where };
     this.surfaces.add(surface);
     webview.html = html(webview.asWebviewUri(vscode.Uri.joinPath(out, "webview.js")), webview.asWebviewUri(vscode.Uri.joinPath(out, "webview.css")), webview.cspSource);
     return surface;

@@ -28,7 +28,7 @@ import type { ThreadEvent } from "../rpc";
 /** Output of one command that is kept for show; the rollout has all of it. */
 export const MOST_OUTPUT = 200_000;
 /** Said below a turn that its server did not bring to an end. */
-const ENDED = "This turn ended with the server. Send your words again to go on.";
+const ENDED = "The server ended before this turn did.";
 
 /** A question to the person, of any kind. */
 export type Question =
@@ -51,8 +51,8 @@ export type RowBody =
   /** `settled`: how it ended, in words; absent while it waits. */
   | { readonly kind: "question"; readonly question: Question; settled?: string }
   | { readonly kind: "error"; readonly error: TurnError }
-  /** `denied`: what the automatic reviewer denied, which the person can allow. */
-  | { readonly kind: "note"; readonly severity: "info" | "warning"; readonly text: string; readonly denied?: GuardianAction }
+  /** `denied`: what the automatic reviewer denied, which the person can allow. `isLost`: the turn's message can be sent again. */
+  | { readonly kind: "note"; readonly severity: "info" | "warning"; readonly text: string; readonly denied?: GuardianAction; readonly isLost?: boolean }
   /** Words of the person's that no model has read. */
   | { readonly kind: "unanswered"; readonly input: UserInput[] };
 
@@ -172,11 +172,18 @@ function endOf(turn: Turn): Row | undefined {
     return undefined;
   }
   const by = { person: "You stopped this turn.", reviewer: "The reviewer stopped this turn.", replaced: "This turn gave way to another.", shutdown: ENDED, crash: ENDED };
-  return newRow(`end:${turn.id}`, turn.id, { kind: "note", severity: "info", text: turn.interruptedBy ? by[turn.interruptedBy] : "This turn was stopped." });
+  const text = turn.interruptedBy ? by[turn.interruptedBy] : "This turn was stopped.";
+  return newRow(`end:${turn.id}`, turn.id, { kind: "note", severity: "info", text, ...(text === ENDED ? { isLost: true } : {}) });
 }
 
 function newRow(key: string, turnId: string | null | undefined, body: RowBody): Row {
   return { key, turnId: turnId ?? undefined, body, startedAtMs: undefined, completedAtMs: undefined, rev: 0 };
+}
+
+/** The person's message of a turn, and whether the agent has done anything about it. */
+export function messageOf(view: ThreadView, turnId: string): { readonly input: readonly UserInput[]; readonly hasBegun: boolean } {
+  const items = view.rows.flatMap(({ turnId: of, body }) => (of === turnId && body.kind === "item" ? [body.item] : []));
+  return { input: items.flatMap((item) => (item.type === "userMessage" ? item.content : [])), hasBegun: items.some((item) => item.type !== "userMessage") };
 }
 
 /** Whether a file of an undo is as before. */
@@ -366,7 +373,7 @@ export class ThreadModel {
       case "countersign/approval/resolved": {
         const { decision } = event.params;
         const words = { accept: "Allowed once", acceptForSession: "Allowed for session", acceptAlways: "Always allowed", decline: "Denied", cancel: "Denied, and the turn stopped" };
-        return this.settle(event.params.approvalId, decision === null ? "Not needed any more" : words[decision]);
+        return this.settle(event.params.approvalId, decision === null ? "No longer needed" : words[decision]);
       }
       case "countersign/userInput/requested":
         return this.ask(event.params.request.id, event.params.turnId, { kind: "userInput", request: event.params.request });
@@ -376,7 +383,7 @@ export class ThreadModel {
         return this.ask(event.params.elicitation.id, event.params.turnId, { kind: "elicitation", elicitation: event.params.elicitation });
       case "countersign/mcp/elicitationResolved": {
         const { action } = event.params;
-        return this.settle(event.params.elicitationId, action === null ? "Not needed any more" : { accept: "Answered", decline: "Declined", cancel: "Closed" }[action]);
+        return this.settle(event.params.elicitationId, action === null ? "No longer needed" : { accept: "Answered", decline: "Declined", cancel: "Closed" }[action]);
       }
       case "countersign/guardian/assessment": {
         const { id, status, rationale, turnId, action } = event.params;

@@ -49,11 +49,14 @@ export interface Choices {
   readonly approvals?: Approvals;
 }
 
-/** What is to be done first where no server can run: started again, a folder trusted, another folder opened. */
-export type Remedy = "start" | "trust" | "folder";
+/** What is to be done first where no server can run: installed, started again, a folder trusted, another folder opened. */
+export type Remedy = "install" | "start" | "trust" | "folder";
 
 export type FromPage =
-  | { readonly type: "ready"; readonly threadId: string | null }
+  /** `name`: what the conversation of before a reload is called. */
+  | { readonly type: "ready"; readonly threadId: string | null; readonly name: string }
+  /** Tries again to open the conversation that could not be. */
+  | { readonly type: "reopen" }
   /** The person is in this page now. */
   | { readonly type: "focused" }
   | { readonly type: "open"; readonly threadId: string }
@@ -73,7 +76,8 @@ export type FromPage =
   /** Accepts what the page has shown, by its ids. `leaveOut`: what does not fit and is given up with that. */
   | { readonly type: "accept"; readonly proposalId: string; readonly hunkIds: readonly HunkId[]; readonly leaveOut: readonly HunkId[] }
   | { readonly type: "rejectWithWords"; readonly proposalId: string; readonly hunkIds: readonly HunkId[] | null }
-  | { readonly type: "showProposal"; readonly proposalId: string; readonly path: string }
+  /** Shows the diff of one file, or of all in one editor. */
+  | { readonly type: "showProposal"; readonly proposalId: string; readonly path: string | null }
   | { readonly type: "searchFiles"; readonly token: number; readonly query: string }
   | { readonly type: "code"; readonly action: "copy" | "insert" | "apply"; readonly text: string; readonly language: string }
   | { readonly type: "link"; readonly href: string }
@@ -84,6 +88,8 @@ export type FromPage =
   | { readonly type: "overrule"; readonly assessmentId: string }
   /** Looks again whether a model can be asked. */
   | { readonly type: "setup" }
+  /** Asks for the models again, where the page has none. */
+  | { readonly type: "models" }
   /** Keeps a key of the provider's. */
   | { readonly type: "saveKey"; readonly key: string }
   /** Asks the model again at once, where that is waited for. */
@@ -94,11 +100,13 @@ export type FromPage =
   | { readonly type: "goBack"; readonly turnId: string }
   /** Undoes what a command changed; no paths mean all of it. */
   | { readonly type: "undoChanges"; readonly itemId: string; readonly paths: readonly string[] }
-  | { readonly type: "help"; readonly action: "doctor" | "demo" | "log" | "provider" | "settings" | "restart" | "trust" | "folder" | "logIn" };
+  | { readonly type: "help"; readonly action: "doctor" | "demo" | "log" | "provider" | "settings" | "restart" | "install" | "trust" | "folder" | "logIn" };
 
 export type ToPage =
   | { readonly type: "hello"; readonly folder: string; readonly running: boolean; readonly trouble: string | null; readonly remedy: Remedy }
   | { readonly type: "thread"; readonly view: ThreadView | null }
+  /** The conversation that is meant could not be opened, and is not replaced by another. `isInUse`: another server has it. */
+  | { readonly type: "unopened"; readonly threadId: string; readonly isInUse: boolean; readonly reason: string }
   | { readonly type: "events"; readonly events: readonly ThreadEvent[] }
   | { readonly type: "threads"; readonly entries: readonly ThreadEntry[]; readonly more: string | null; readonly append: boolean }
   | { readonly type: "found"; readonly token: number; readonly files: readonly FileMatch[]; readonly symbols: readonly SymbolEntry[] }
@@ -114,7 +122,7 @@ export type ToPage =
   /** Puts a mention into the composer. */
   | { readonly type: "insert"; readonly text: string }
   /** Puts a message into the composer that was sent before, above what is typed there by now. */
-  | { readonly type: "putBack"; readonly text: string; readonly images: readonly string[] }
+  | { readonly type: "putBack"; readonly text: string; readonly images: readonly string[]; readonly keepFocus: boolean }
   | { readonly type: "sent"; readonly token: number }
   /** It was not sent: the composer takes it back. */
   | { readonly type: "unsent"; readonly token: number }

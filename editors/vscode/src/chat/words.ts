@@ -113,47 +113,60 @@ export function dateWords(date: string): string {
   return date.replace(/[\u200e\u200f\u061c]/g, "").replace(/\p{Zs}/gu, " ");
 }
 
+/** What somebody else says of what is asked: whose words they are, and the words on one line. */
+export interface Said {
+  readonly who: string;
+  readonly text: string;
+}
+
 /**
  * What a question is about, as it may be shown: its title, and the thing itself as code where it has one; `line`: the code for a message,
- * shorter where that says the same.
+ * shorter where that says the same. `details` are the server's own words, `said` those of others, which stand apart and behind them.
  */
-export function approvalWords(approval: Approval): { title: string; code: string; line: string; where: string | undefined; details: string[] } {
+export function approvalWords(approval: Approval): { title: string; code: string; line: string; where: string | undefined; details: string[]; said: Said[] } {
   // What the server notes of it comes first: no words of the agent's push it out of sight, or pass for it.
   const notes = (approval.notes ?? []).map((note) => `Note: ${visibleText(note)}`);
   const reason = visibleText(approval.reason);
   if ("command" in approval) {
     // To the letter as the server writes it: which program runs is part of it, whatever its name.
     const code = visible(approval.display);
-    const says = approval.justification ? `The agent says: ${visibleText(approval.justification).replace(/\s+/g, " ")}` : undefined;
-    const risk = approval.risk ? `Risk: ${approval.risk.level}. ${visibleText(approval.risk.description).replace(/\s+/g, " ")}` : undefined;
+    const why = approval.justification ? oneLine(approval.justification) : "";
+    // The server repeats what the agent says; that stands below, as the agent's.
+    const own = why === "" ? reason : reason.replace(/^(The model asks to run it outside the sandbox) and says: .*$/s, "$1.");
     return {
       title: "Run this command?",
       code,
       line: code,
       // All of it: folders of the same name are not the same.
       where: `in ${oneLine(approval.cwd)} · ${confinedWords[approval.confined]}`,
-      details: [...notes, reason, says, risk].filter((one): one is string => Boolean(one)),
+      details: [...notes, own].filter((one) => one !== ""),
+      said: [...(why === "" ? [] : [{ who: "The agent's reason", text: why }]), ...(approval.risk ? [{ who: `Risk, as a model sees it: ${approval.risk.level}`, text: oneLine(approval.risk.description) }] : [])],
     };
   }
   if ("server" in approval) {
     const given = approval.arguments ?? null;
     // What a yes for longer covers: the tool as it is.
     const definition = approval.definition ? `\n\n${visible(approval.definition)}` : "";
-    // The name says which tool it is; the title is what its server says of it.
-    const [tool, title] = [oneLine(approval.tool), oneLine(approval.title)];
+    // The name says which tool it is; the title is what its server says of it, and ends where we say.
+    const [tool, title] = [oneLine(approval.tool), oneLine(approval.title).replace(/[“”]/g, '"')];
     const named = title === "" || title === tool ? tool : `${tool} (“${title}”)`;
-    return { title: `Call ${named} of ${oneLine(approval.server)}?`, code: visible(JSON.stringify(given, undefined, 2)) + definition, line: visible(JSON.stringify(given)), where: undefined, details: [...notes, reason] };
+    return { title: `Call ${named} of ${oneLine(approval.server)}?`, code: visible(JSON.stringify(given, undefined, 2)) + definition, line: visible(JSON.stringify(given)), where: undefined, details: [...notes, reason].filter((one) => one !== ""), said: [] };
   }
   const wanted = approval.permissions?.length ? approval.permissions.map(permissionWords) : approval.folders.map((folder) => `Write in ${folder}`);
   const code = visible(wanted.join("\n"));
-  return { title: approval.permissions?.length ? "Allow more than the sandbox does?" : "Allow writing outside the workspace?", code, line: code, where: undefined, details: [...notes, reason] };
+  return { title: approval.permissions?.length ? "Allow more than the sandbox does?" : "Allow writing outside the workspace?", code, line: code, where: undefined, details: [...notes, reason].filter((one) => one !== ""), said: [] };
 }
 
-/** A question as one message of the editor's, which is shown whole or not answered with yes. */
+/**
+ * A question as one message of the editor's, which is shown whole or not answered with yes. What we say stands first: nothing in a command, or in
+ * what is said of it, can pass for that.
+ */
 export function approvalMessage(approval: Approval): string {
-  const { title, line, where, details } = approvalWords(approval);
+  const { title, line, where, details, said } = approvalWords(approval);
   const who = approval.agent ? `The agent ${nameOf(approval.agent)} asks. ` : "";
-  return `${who}${title} ${line}${where === undefined ? "" : ` (${where})`} ${details.join(" ")}`.trim();
+  const what = "command" in approval ? "Command" : "server" in approval ? "Arguments" : "Permissions";
+  const ours = [title, where === undefined ? "" : `Runs ${where}.`, ...details].filter((one) => one !== "").join(" ");
+  return `${who}${ours} ${what}: ${line}${said.map((one) => ` — ${one.who}: ${one.text}`).join("")}`.trim();
 }
 
 /** What a yes for the session covers, in words. */

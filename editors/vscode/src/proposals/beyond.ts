@@ -9,17 +9,21 @@ const EXECUTABLE = 0o111;
 /** What a path of a change is called where it is shown. */
 export type PathName = (path: string) => string;
 
+/** What is known of a change of a file beside its texts. */
+export type FileFacts = Pick<ProposalFile, "kind" | "mode" | "notText"> & { readonly notes?: readonly string[] };
+
 /**
  * What a person has to know of a change of a file beside its texts, on one line and uncut: where the file goes, that it is deleted, the rights
- * that it gets, and what it is where it is no text.
+ * that it gets, what it is where it is no text, and what its new name looks like.
  */
-export function beyondText(file: Pick<ProposalFile, "kind" | "mode" | "notText">, nameOfPath: PathName): string[] {
-  const { kind, mode, notText } = file;
+export function beyondText(file: FileFacts, nameOfPath: PathName): string[] {
+  const { kind, mode, notText, notes } = file;
   return [
     kind.type === "delete" ? "deleted" : undefined,
     movedTo(kind, nameOfPath),
     mode === null || mode === undefined ? undefined : modeWords(mode),
     notText ? oneLine(notText) : undefined,
+    ...(notes ?? []).map(oneLine),
   ].filter((one) => one !== undefined);
 }
 
@@ -29,7 +33,7 @@ export function movedTo(kind: FileChangeKind, nameOfPath: PathName): string | un
 }
 
 /** The name of a diff of a file: what it shows, and what it does not. */
-export function diffTitle(name: string, file: Pick<ProposalFile, "kind" | "mode" | "notText">, nameOfPath: PathName): string {
+export function diffTitle(name: string, file: FileFacts, nameOfPath: PathName): string {
   const [first, ...more] = beyondText(file, nameOfPath);
   const facts = first === undefined ? "" : `${first.startsWith("→") ? " " : ", "}${[first, ...more].join(", ")}`;
   return `${name}${facts} (proposed)`;

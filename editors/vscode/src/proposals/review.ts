@@ -10,7 +10,7 @@ import type { Place, ProposalDocuments, Untaken } from "./documents";
 import { asInEditor, isThere, spanAt } from "./regions";
 import type { Span } from "./regions";
 import type { Yes } from "./shown";
-import { isOpen, isWaiting } from "./state";
+import { hunkWords, isDecided, isOpen, isWaiting } from "./state";
 import type { Refusal } from "./state";
 import type { Proposals, Target } from "./store";
 import { titleOf } from "./viewed";
@@ -18,28 +18,23 @@ import type { Viewed } from "./viewed";
 
 const REVIEW = "Review";
 const REJECT = "Reject All";
-const NONE_WAITS = "No change that waits is at the cursor. Put the cursor on one: “Countersign: Next Change”.";
-const NONE_DECIDED = "No change that you have decided on is at the cursor.";
-const DECIDED = "That change does not wait any more.";
+const NONE_WAITS = "There is no pending change at the cursor. “Countersign: Next Change” goes to one.";
+const NONE_DECIDED = "There is no decision on a change at the cursor.";
+const DECIDED = "This change is no longer pending.";
 const NONE_HERE = "No pending change here.";
-const UNSEEN = "Nothing was accepted yet, since this change had not been shown.";
-const UNSEEN_PART = "Nothing was accepted yet, since not all of this change had been on the screen.";
-const MISFIT = "Nothing was accepted, because the change does not fit the file any more.";
-const SEVERAL = "Nothing was decided: several proposals of the agent change this file. Choose one in the list of proposed changes.";
+const UNSEEN = "Nothing was accepted yet: this change has not been shown.";
+const UNSEEN_PART = "Nothing was accepted yet: not all of this change has been on the screen.";
+const MISFIT = "Nothing was accepted: the change no longer fits the file.";
+const SEVERAL = "Nothing was decided: several proposals change this file. Choose one in Proposed Changes.";
 
 export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   private readonly lensChanges = new vscode.EventEmitter<void>();
   readonly onDidChangeCodeLenses = this.lensChanges.event;
-  private readonly goes = vscode.window.createTextEditorDecorationType({
-    isWholeLine: true,
-    backgroundColor: new vscode.ThemeColor("diffEditor.removedLineBackground"),
-    overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.modifiedForeground"),
-  });
-  private readonly comes = vscode.window.createTextEditorDecorationType({
-    isWholeLine: true,
-    borderStyle: "solid",
-    borderWidth: "1px 0 0 0",
-    borderColor: new vscode.ThemeColor("editorOverviewRuler.addedForeground"),
+  private goes: vscode.TextEditorDecorationType;
+  private comes: vscode.TextEditorDecorationType;
+  /** Accepted, and not in the file yet. */
+  private readonly accepted = vscode.window.createTextEditorDecorationType({
+    after: { color: new vscode.ThemeColor("editorCodeLens.foreground"), margin: "0 0 0 2em" },
     overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.addedForeground"),
   });
   private readonly cleanup: { dispose(): unknown }[];
@@ -51,10 +46,16 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     private readonly isSeen: (threadId: string) => boolean,
     private readonly isPreviewed: () => boolean,
   ) {
+    [this.goes, this.comes] = marksOf(vscode.window.activeColorTheme);
     this.cleanup = [
       this.lensChanges,
-      this.goes,
-      this.comes,
+      { dispose: () => { vscode.Disposable.from(this.goes, this.comes).dispose(); } },
+      this.accepted,
+      vscode.window.onDidChangeActiveColorTheme((theme) => {
+        vscode.Disposable.from(this.goes, this.comes).dispose();
+        [this.goes, this.comes] = marksOf(theme);
+        this.draw();
+      }),
       vscode.languages.registerCodeLensProvider({ scheme: SCHEME }, this),
       vscode.window.onDidChangeVisibleTextEditors(() => { this.draw(); }),
       proposals.onChange((proposal) => {
@@ -75,10 +76,11 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
 
   provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
     const place = placeOf(document.uri);
-    const file = place?.side === "after" ? this.filesAt(document.uri)[0]?.file : undefined;
-    if (place === undefined || file === undefined) {
+    const found = place?.side === "after" ? this.filesAt(document.uri)[0] : undefined;
+    if (place === undefined || found === undefined) {
       return [];
     }
+    const { proposal, file } = found;
     const target = (hunkId: string): Target => ({ proposalId: place.proposalId, path: place.path, hunkIds: [hunkId] });
     return this.documents.regions(document).flatMap(({ hunkId, start }) => {
       const hunk = file.hunks.find((one) => one.id === hunkId);
@@ -86,7 +88,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
       const range = new vscode.Range(document.positionAt(start), document.positionAt(start));
       const lens = (title: string, command: string): vscode.CodeLens => new vscode.CodeLens(range, { title, command, arguments: [target(hunkId)] });
       return hunk.status === "accepted"
-        ? [lens("✓ Accepted: reset decision", "countersign.proposal.reset")]
+        ? [lens(`✓ ${capital(hunkWords(proposal, hunk))}`, ""), lens("Reset decision", "countersign.proposal.reset")]
         : [lens("✓ Accept", "countersign.proposal.accept"), lens("✗ Reject", "countersign.proposal.reject"), lens("Reject with comment…", "countersign.proposal.rejectWithWords")];
     });
   }
@@ -100,7 +102,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
       return;
     }
     const line = file.hunks.find((hunk) => target.hunkIds?.includes(hunk.id))?.range.start ?? file.hunks.find(isOpen)?.range.start;
-    const before = isWaiting(proposal) && showsItsChanges(file) ? vscode.Uri.parse(file.uri) : uriOf(file, proposal.id, "before");
+    const before = this.beforeOf(proposal, file);
     const [after, title] = [uriOf(file, proposal.id, "after"), titleOf(file)];
     if (beyondText(file, (path) => path).length > 0) {
       // One that was opened in another way does not say in its name what its texts do not show.
@@ -110,6 +112,18 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
       preview: true,
       ...(line === undefined ? {} : { selection: new vscode.Range(line, 0, line, 0) }),
     });
+  }
+
+  /** Shows all files of a proposal in one editor, to be read; what is accepted is looked at in the diff of its file. */
+  async openAll(target: Target): Promise<void> {
+    const proposal = await this.proposals.readWhole(target.proposalId);
+    const files = proposal.files.map((file): [vscode.Uri, vscode.Uri, vscode.Uri] => [vscode.Uri.parse(file.uri), this.beforeOf(proposal, file), uriOf(file, proposal.id, "after")]);
+    await vscode.commands.executeCommand("vscode.changes", "Proposed Changes", files);
+  }
+
+  /** The text that a diff of a file begins at: the file itself where that shows each change. */
+  private beforeOf(proposal: Proposal, file: ProposalFile): vscode.Uri {
+    return isWaiting(proposal) && showsItsChanges(file) ? vscode.Uri.parse(file.uri) : uriOf(file, proposal.id, "before");
   }
 
   /** What a command is about: its argument or, where it was called with none, the file in view, if it can be told which is meant. */
@@ -138,6 +152,19 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     if (this.canDecide(target, NONE_HERE)) {
       await this.decideOn(target, decision);
     }
+  }
+
+  /** Decides on all that waits. A yes takes nothing while something of it was not shown, which is then brought into view. */
+  async decideAll(decision: Exclude<ProposalDecision, "reset">): Promise<void> {
+    const all = [...this.proposals.waiting].sort((a, b) => a.createdAtMs - b.createdAtMs);
+    const unseen = decision === "reject" ? [] : all.flatMap((proposal) => this.viewed.yesTo(proposal, {}).unseen.map((one) => ({ proposal, ...one })));
+    const [first] = unseen;
+    if (first !== undefined) {
+      await this.showFirst(first.proposal, unseen);
+      return;
+    }
+    if (all.length === 0) void vscode.window.showInformationMessage("There are no pending changes.");
+    for (const { id } of all) await this.decideOn({ proposalId: id }, decision);
   }
 
   private async decideOn(target: Target, decision: ProposalDecision): Promise<void> {
@@ -183,7 +210,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
    */
   async accept(proposalId: string, hunkIds: readonly HunkId[], leaveOut: readonly HunkId[] = []): Promise<void> {
     const statusOf = (id: HunkId): Hunk["status"] | undefined => this.proposals.get(proposalId)?.files.flatMap((file) => file.hunks).find((hunk) => hunk.id === id)?.status;
-    const isBegun = this.proposals.get(proposalId)?.files.some((file) => file.hunks.some(({ status }) => status === "accepted")) === true;
+    const isBegun = this.proposals.get(proposalId)?.files.some((file) => file.hunks.some(({ status }) => status === "accepted" || status === "applied")) === true;
     if (hunkIds.length === 0 && !(isBegun && leaveOut.length > 0)) {
       void vscode.window.showInformationMessage(MISFIT);
       return;
@@ -197,7 +224,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     const left = leaveOut.filter((id) => statusOf(id) === "conflicting");
     if (left.length > 0) {
       await this.put({ proposalId, hunkIds: left }, "reject");
-      void vscode.window.showInformationMessage(left.length === 1 ? "One change did not fit its file any more, so it was left out." : `${left.length} changes did not fit their files any more, so they were left out.`);
+      void vscode.window.showInformationMessage(left.length === 1 ? "One change no longer fits its file, so it was left out." : `${left.length} changes no longer fit their files, so they were left out.`);
     }
   }
 
@@ -207,7 +234,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
 
   /** Decides on the one hunk at the cursor: in either side of a diff, or in the file itself. */
   async decideAtCursor(decision: ProposalDecision): Promise<void> {
-    const target = this.atCursor((hunk) => isOpen(hunk) === (decision !== "reset"));
+    const target = this.atCursor(decision === "reset" ? isDecided : isOpen);
     if (this.canDecide(target, decision === "reset" ? NONE_DECIDED : NONE_WAITS)) {
       await this.decideOn(target, decision);
     }
@@ -276,7 +303,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     if (!this.canDecide(target, none)) {
       return;
     }
-    const words = await vscode.window.showInputBox({ title: "Reject", prompt: "What should the agent change?", ignoreFocusOut: true });
+    const words = await vscode.window.showInputBox({ title: "Reject with Comment", prompt: "What should the agent change?", ignoreFocusOut: true });
     if (words !== undefined && this.canDecide(target, none)) {
       await this.put(target, "reject", words.trim() === "" ? undefined : words.trim());
     }
@@ -394,6 +421,8 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
           .map(({ hunk }) => ({ range: new vscode.Range(hunk.range.start, 0, Math.max(hunk.range.start, hunk.range.end - 1), 0), hoverMessage: new vscode.MarkdownString().appendCodeblock(visibleText(hunk.newText) || "(nothing)", editor.document.languageId) }));
       editor.setDecorations(this.goes, marks(false));
       editor.setDecorations(this.comes, marks(true));
+      const taken = this.isPreviewed() || isSideOfDiff(editor) ? [] : this.proposals.hunksOf(editor.document.uri, ({ status }) => status === "accepted");
+      editor.setDecorations(this.accepted, taken.map(({ proposal, hunk }) => ({ range: endOfLine(editor.document, hunk.range.start), renderOptions: { after: { contentText: `✓ ${hunkWords(proposal, hunk)}` } } })));
     }
   }
 
@@ -404,6 +433,33 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
       return uri !== undefined && placeOf(uri)?.proposalId === proposal.id;
     });
   }
+}
+
+/** How a file shows the lines that go, and where some come. High contrast has no fills, so there a border says it. */
+function marksOf({ kind }: vscode.ColorTheme): [goes: vscode.TextEditorDecorationType, comes: vscode.TextEditorDecorationType] {
+  const isContrast = kind === vscode.ColorThemeKind.HighContrast || kind === vscode.ColorThemeKind.HighContrastLight;
+  const goes = vscode.window.createTextEditorDecorationType({
+    isWholeLine: true,
+    backgroundColor: new vscode.ThemeColor("diffEditor.removedLineBackground"),
+    ...(isContrast ? { borderStyle: "dashed", borderWidth: "1px", borderColor: new vscode.ThemeColor("contrastActiveBorder") } : {}),
+    overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.modifiedForeground"),
+  });
+  const comes = vscode.window.createTextEditorDecorationType({
+    isWholeLine: true,
+    borderStyle: "solid",
+    borderWidth: "1px 0 0 0",
+    borderColor: new vscode.ThemeColor(isContrast ? "contrastActiveBorder" : "editorOverviewRuler.addedForeground"),
+    overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.addedForeground"),
+  });
+  return [goes, comes];
+}
+
+function capital(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function endOfLine(document: vscode.TextDocument, line: number): vscode.Range {
+  return document.lineAt(Math.max(0, Math.min(line, document.lineCount - 1))).range;
 }
 
 async function closeTabs(isMeant: (tab: vscode.Tab) => boolean): Promise<void> {

@@ -18,6 +18,11 @@ export function isOpen(hunk: Hunk): boolean {
   return hunk.status === "pending" || hunk.status === "conflicting";
 }
 
+/** Whether a decision on a hunk can be reset: it is made, and not in the file yet. */
+export function isDecided(hunk: Hunk): boolean {
+  return hunk.status === "accepted" || hunk.status === "rejected";
+}
+
 /** Takes in that the person has typed: the hunks lie elsewhere now, or fit no more, or fit again. */
 export function move(proposal: Proposal, moved: ProposalMoved): void {
   proposal.status = moved.status;
@@ -27,5 +32,22 @@ export function move(proposal: Proposal, moved: ProposalMoved): void {
       const { range, status, conflict } = now.get(hunk.id) ?? hunk;
       Object.assign(hunk, { range, status, conflict: conflict ?? null });
     }
+  }
+}
+
+/** What is said of a hunk's decision; empty where there is none. An accepted one may have to wait for the rest. */
+export function hunkWords(proposal: Proposal, hunk: Hunk): string {
+  switch (hunk.status) {
+    case "pending":
+      return "";
+    case "conflicting":
+      return "in conflict";
+    case "accepted": {
+      const open = isWaiting(proposal) ? proposal.files.flatMap((file) => file.hunks).filter(isOpen).length : 0;
+      return open === 0 ? "accepted" : `accepted, applied when ${open} more ${open === 1 ? "is" : "are"} decided`;
+    }
+    case "rejected":
+    case "applied":
+      return hunk.status;
   }
 }

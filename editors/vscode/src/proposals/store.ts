@@ -73,11 +73,11 @@ export class Proposals implements vscode.Disposable {
       : "The server was started again, and this change did not come back. Ask the agent for it again.";
   }
 
-  /** The waiting hunks of a file, with their proposals. */
-  hunksOf(uri: vscode.Uri): { proposal: Proposal; file: ProposalFile; hunk: Hunk }[] {
+  /** The waiting hunks of a file, with their proposals; or those that are accepted and wait for the rest. */
+  hunksOf(uri: vscode.Uri, isMeant: (hunk: Hunk) => boolean = isOpen): { proposal: Proposal; file: ProposalFile; hunk: Hunk }[] {
     const wanted = uri.toString();
     return this.waiting.flatMap((proposal) =>
-      proposal.files.filter((file) => vscode.Uri.parse(file.uri).toString() === wanted).flatMap((file) => file.hunks.filter(isOpen).map((hunk) => ({ proposal, file, hunk }))),
+      proposal.files.filter((file) => vscode.Uri.parse(file.uri).toString() === wanted).flatMap((file) => file.hunks.filter(isMeant).map((hunk) => ({ proposal, file, hunk }))),
     );
   }
 

@@ -7,7 +7,7 @@ import { counts, hunkLines } from "../chat/diff";
 import { nameOf, visible, visibleText } from "../chat/words";
 import type { Hunk, Proposal, ProposalFile } from "../protocol";
 import { beyondText } from "./beyond";
-import { isOpen } from "./state";
+import { hunkWords, isDecided, isOpen } from "./state";
 import type { Proposals, Target } from "./store";
 
 /** A row: a proposal, a file of it, or a hunk. It stays the same object while it is shown, and says only which one it is. */
@@ -80,7 +80,7 @@ export class ProposalTree implements vscode.TreeDataProvider<Entry>, vscode.Disp
     const file = this.fileOf(entry);
     const hunk = file?.hunks.find(({ id }) => id === entry.hunkIds?.[0]);
     // A row whose proposal has just been settled is taken away by the update that follows.
-    const item = file !== undefined ? (hunk !== undefined ? hunkItem(hunk, file) : fileItem(file)) : proposal !== undefined ? this.proposalItem(proposal) : new vscode.TreeItem("");
+    const item = file !== undefined ? (hunk !== undefined && proposal !== undefined ? hunkItem(hunk, file, proposal) : fileItem(file)) : proposal !== undefined ? this.proposalItem(proposal) : new vscode.TreeItem("");
     item.id = entry.id;
     if (file !== undefined) {
       item.command = { command: "countersign.proposal.open", title: "Show", arguments: [entry] };
@@ -126,14 +126,15 @@ function factsOf(file: ProposalFile): string[] {
   return [...(file.kind.type === "add" ? ["new"] : []), ...beyondText(file, (one) => vscode.workspace.asRelativePath(one))];
 }
 
-function hunkItem(hunk: Hunk, file: ProposalFile): vscode.TreeItem {
+function hunkItem(hunk: Hunk, file: ProposalFile, proposal: Proposal): vscode.TreeItem {
   const lines = hunkLines(hunk.oldText, hunk.newText);
   const { added, removed } = counts(lines);
   const shown = lines.find((line) => line.kind === "added") ?? lines.find((line) => line.kind === "removed");
   // A change of no line is what it does to the file.
   const otherwise = lines.length === 0 ? factsOf(file).join(", ") : "";
   const item = new vscode.TreeItem(otherwise !== "" ? otherwise : shown?.text.trim() === "" || shown === undefined ? `Line ${hunk.range.start + 1}` : nameOf(shown.text, 80));
-  const state = { pending: "", accepted: " · accepted", rejected: " · rejected", conflicting: " · in conflict", applied: " · applied" }[hunk.status];
+  const words = hunkWords(proposal, hunk);
+  const state = words === "" ? "" : ` · ${words}`;
   item.description = `line ${hunk.range.start + 1} · +${added} −${removed}${state}`;
   const icon = { pending: "circle-outline", accepted: "check", rejected: "close", conflicting: "warning", applied: "pass-filled" }[hunk.status];
   item.iconPath = new vscode.ThemeIcon(icon);
@@ -141,7 +142,7 @@ function hunkItem(hunk: Hunk, file: ProposalFile): vscode.TreeItem {
   if (hunk.conflict) tooltip.appendText(`${visibleText(hunk.conflict)}\n\n`);
   tooltip.appendCodeblock(visibleText(lines.map((line) => `${{ added: "+", removed: "-", same: " ", head: "" }[line.kind]}${line.text}`).join("\n")), "diff");
   item.tooltip = tooltip;
-  item.contextValue = isOpen(hunk) ? "waiting-hunk" : "decided-hunk";
+  item.contextValue = isOpen(hunk) ? "waiting-hunk" : isDecided(hunk) ? "decided-hunk" : "settled-hunk";
   item.accessibilityInformation = { label: `${nameOf(path.basename(file.path), 200)}, line ${hunk.range.start + 1}, ${added} lines added, ${removed} removed${state}` };
   return item;
 }

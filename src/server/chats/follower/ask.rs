@@ -20,10 +20,10 @@ const MOST_OF_VALUE: usize = 200;
 /// What is shown of values where they cannot.
 const BEGINNING_OF_VALUE: usize = 40;
 
-pub(super) const NOTHING: &str = "Do not send";
+pub(super) const NOTHING: &str = "Don't Send";
 pub(super) const SEND: &str = "Send";
-pub(super) const WITHOUT: &str = "Send, without its header";
-pub(super) const FOLLOW: &str = "Send, and follow its header";
+pub(super) const WITHOUT: &str = "Send without Header";
+pub(super) const FOLLOW: &str = "Send with Header";
 
 /// What the person said.
 #[derive(Debug)]

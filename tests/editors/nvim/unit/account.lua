@@ -139,7 +139,7 @@ tests['feedback is shown whole before it is saved, and sent only where there is 
     ['countersign/feedback/upload'] = { threadId = 't' },
   })
   local shown
-  choose('Something is broken', 'Without logs', 'Save it')
+  choose('Something is broken', 'Without logs', 'Save')
   vim.ui.input = function(options, done)
     if vim.startswith(options.prompt, 'Save') then
       shown = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n') .. '\n'
@@ -166,13 +166,76 @@ tests['feedback that nobody decided on goes nowhere, and the first choice is a n
   choose('A bad answer', 'With the last lines')
   run('feedback', 'Too long')
   told('nothing was saved or sent')
-  T.equal(picked[3].items[1].label, 'Neither save nor send')
+  T.equal(picked[3].items[1].label, 'Cancel')
   T.equal(#asked(wire, 'feedback/upload'), 0)
   T.equal(#vim.api.nvim_list_tabpages(), 1)
-  choose('A good answer', 'Without logs', 'Send it to https://feedback.example')
+  choose('A good answer', 'Without logs', 'Send to https://feedback.example')
   run('feedback', 'Thanks')
   told('sent. Thank you.')
   T.equal(asked(wire, 'feedback/upload'), { { classification = 'goodResult', previewId = 'p' } })
+end
+
+tests['where no model can be asked a new chat says what leads to one, until there is one'] = function()
+  local state, keys = { ready = false, provider = 'OpenAI', takesKey = true, takesBrowser = false, envKey = 'OPENAI_API_KEY' }, {}
+  local id = T.countersign({
+    ['countersign/account/setup'] = function()
+      return vim.deepcopy(state)
+    end,
+    ['countersign/account/login/start'] = function(params)
+      keys[#keys + 1] = params
+      return { type = 'apiKey' }
+    end,
+  })
+  local threads = require('countersign.threads')
+  threads.adopt({ id = 't', turns = {}, preview = '' }, id)
+  local function page()
+    return table.concat(vim.tbl_map(function(line)
+      return table.concat(vim.tbl_map(function(chunk)
+        return chunk[1]
+      end, line))
+    end, require('countersign.setup').page(threads.get('t'))), '\n')
+  end
+  require('countersign.chat.window').open('t')
+  vim.cmd('stopinsert')
+  T.wait('the page', function()
+    return page() ~= ''
+  end)
+  T.has(page(), 'No model can be asked yet')
+  T.has(page(), '→ Paste a key for OpenAI  :Countersign setup key')
+  T.has(page(), ':Countersign setup local')
+  T.has(page(), ':Countersign setup demo')
+  T.has(page(), 'OPENAI_API_KEY')
+  T.check(not page():find('browser', 1, true), 'what always fails is not offered')
+  -- Closed, or put off, nothing happens; each other entry does something.
+  local offered
+  vim.ui.select = function(items, options, done)
+    offered = vim.tbl_map(options.format_item, items)
+    done(nil)
+  end
+  require('countersign.commands').run('setup', '')
+  T.wait('the list', function()
+    return offered
+  end)
+  T.equal(offered[1], 'Not now')
+  vim.ui.select = T.ui.select
+  vim.fn.inputsecret = function()
+    return ' sk-1 '
+  end
+  require('countersign.commands').run('setup', 'key')
+  T.wait('the key', function()
+    return keys[1]
+  end)
+  vim.fn.inputsecret = nil
+  T.equal(keys[1], { type = 'apiKey', apiKey = 'sk-1' })
+  require('countersign.commands').run('setup', 'local')
+  T.wait('the answer', function()
+    return T.messages[#T.messages] and T.messages[#T.messages][1]:find('no server of models answers', 1, true)
+  end)
+  state.ready = true
+  require('countersign.handlers').table()['countersign/account/login/completed'](nil, { success = true }, { client_id = id })
+  T.wait('the page to go', function()
+    return page() == ''
+  end)
 end
 
 return tests

@@ -454,6 +454,122 @@ tests['deltas and the final form come to the same'] = function()
   T.equal(shown(chat.buf), '## Countersign\n\nHello there.\n\n**Failed:** No key. Set one.\n')
 end
 
+--- Without the blank lines at its end.
+local function trimmed(lines)
+  lines = vim.list_slice(lines)
+  while #lines > 0 and (lines[#lines] == '' or lines[#lines] == '>') do
+    lines[#lines] = nil
+  end
+  return lines
+end
+
+tests['an answer that is still coming is made into lines as the whole would be'] = function()
+  local words = require('countersign.chat.words')
+  local parts = { 'word ', 'two\n', '\n', '```lua\n', '```\n', '~~~', '- item\n', '  ```\n', '> quoted\n', '![a](http://x/y)', '<img src=x>', '[a]: /b\n', '[a](', '\n', 'b)', '\t', '\r\n', 'ü\226\128\174', '# ', '`code` ', '1. ', '$$\n', '<scr', 'ipt>\n' }
+  math.randomseed(11)
+  for round = 1, 150 do
+    local item, thought = { id = 'a', type = 'agentMessage', text = '' }, { id = 'b', type = 'reasoning', summary = { '' } }
+    for _ = 1, math.random(1, 60) do
+      local part = parts[math.random(#parts)]
+      item.text = item.text .. part
+      thought.summary[1] = thought.summary[1] .. part
+      if math.random(3) > 1 then
+        local coming, whole = words.block(item).lines, words.block({ id = 'a', type = 'agentMessage', text = item.text, complete = true }).lines
+        T.equal(trimmed(coming), trimmed(whole), ('round %d: %q'):format(round, item.text))
+        coming, whole = words.block(thought).lines, words.block({ id = 'b', type = 'reasoning', summary = thought.summary, complete = true }).lines
+        T.equal(trimmed(coming), trimmed(whole), ('round %d, a thought: %q'):format(round, item.text))
+      end
+    end
+  end
+end
+
+tests['what came before is not looked at again for each word that comes'] = function()
+  local view, buf = transcript()
+  local words, inert = require('countersign.chat.words'), require('countersign.inert')
+  local looked, written, coming = 0, 0, inert.coming
+  inert.coming = function()
+    local one = coming()
+    return { take = function(_, text)
+      looked = looked + #text
+      return one:take(text)
+    end, rest = function(_, text)
+      looked = looked + #text
+      return one:rest(text)
+    end }
+  end
+  vim.api.nvim_buf_attach(buf, false, {
+    on_bytes = function(_, _, _, _, _, _, _, _, _, _, _, bytes)
+      written = written + bytes
+    end,
+  })
+  local read, get = 0, vim.treesitter.get_string_parser
+  vim.treesitter.get_string_parser = function(text, ...)
+    read = math.max(read, #text)
+    return get(text, ...)
+  end
+  local item = { id = 'a', type = 'agentMessage', text = '' }
+  local good, why = pcall(function()
+    for i = 1, 1200 do
+      item.text = item.text .. (i % 300 == 1 and '```lua\n' or i % 300 == 299 and '```\n' or ('local line = %d\n'):format(i))
+      view:put('a', words.block(item))
+      if i % 50 == 0 then
+        vim.wait(5)
+      end
+    end
+  end)
+  vim.treesitter.get_string_parser = get
+  T.check(good, why)
+  T.equal(shown(buf), item.text)
+  T.check(looked < #item.text * 4, looked .. ' bytes were looked at, of ' .. #item.text)
+  T.check(written < #item.text * 4, written .. ' bytes were written, of ' .. #item.text)
+  T.check(read < 16000, read .. ' bytes were read by a parser at once')
+end
+
+--- The groups that a conversation's painter has put on a line.
+local function colors(buf, row)
+  local space = vim.api.nvim_get_namespaces()['countersign.paint']
+  return vim.tbl_map(function(one)
+    return one[4].hl_group or ''
+  end, vim.api.nvim_buf_get_extmarks(buf, space, { row, 0 }, { row, -1 }, { details = true }))
+end
+
+tests['a conversation has its colors, and no parser has its buffer'] = function()
+  require('countersign.threads').adopt({ id = 'x', turns = { { id = 't', status = 'completed', items = {
+    { id = 'a', type = 'userMessage', content = { { type = 'text', text = 'Hello' } } },
+    { id = 'b', type = 'agentMessage', text = 'It is **so**.\n\n```lua\nlocal a = 1\n```' },
+  } } } }, 1)
+  local chat = require('countersign.chat').buffer('x')
+  vim.api.nvim_win_set_buf(0, chat.buf)
+  T.wait('the text', function()
+    return shown(chat.buf):find('local a', 1, true)
+  end)
+  vim.cmd('redraw')
+  local row = vim.fn.search('local a', 'nw') - 1
+  T.wait('the colors', function()
+    return vim.tbl_contains(colors(chat.buf, row), '@keyword.lua')
+  end)
+  T.check(vim.tbl_contains(colors(chat.buf, 0), '@markup.heading.2.markdown'), colors(chat.buf, 0))
+  T.check(vim.tbl_contains(colors(chat.buf, row - 3), '@markup.strong.markdown_inline'), colors(chat.buf, row - 3))
+  T.equal(vim.treesitter.highlighter.active[chat.buf], nil)
+end
+
+tests['what comes to a painted text is painted with it'] = function()
+  local view, buf = transcript()
+  local words = require('countersign.chat.words')
+  local item = { id = 'a', type = 'agentMessage', text = 'First.\n\n' }
+  view:put('a', words.block(item))
+  vim.cmd('redraw')
+  T.wait('the first of it', function()
+    return view.shown[1].painted
+  end)
+  item.text = item.text .. 'Then **more**.'
+  view:put('a', words.block(item))
+  T.check(vim.tbl_contains(colors(buf, 2), '@markup.strong.markdown_inline'), colors(buf, 2))
+  item.text = item.text .. '\n\n```lua\nlocal a = 1\nlocal b'
+  view:put('a', words.block(item))
+  T.check(vim.tbl_contains(colors(buf, 6), '@keyword.lua'), colors(buf, 6))
+end
+
 tests['the composer completes what stands before the cursor'] = function()
   local complete = require('countersign.complete')
   for _, row in ipairs({
@@ -473,6 +589,367 @@ tests['the composer completes what stands before the cursor'] = function()
   end
 end
 
+--- Conversations that can be opened, by their numbers.
+local function conversations(count)
+  local id = T.countersign({})
+  for i = 1, count do
+    require('countersign.threads').adopt({ id = 'c' .. i, turns = {}, preview = '' }, id)
+  end
+  return id
+end
+
+local function width_of(id)
+  return vim.api.nvim_win_get_width(vim.fn.win_findbuf(require('countersign.chat').buffer(id).buf)[1])
+end
+
+tests['chats side by side have the same width, and leave room for files'] = function()
+  for _, position in ipairs({ 'right', 'left' }) do
+    T.fresh({ chat = { position = position } })
+    vim.cmd('silent! only')
+    local columns = vim.o.columns
+    vim.o.columns = 150
+    conversations(4)
+    local window = require('countersign.chat.window')
+    local file = vim.api.nvim_get_current_win()
+    for i, wanted in ipairs({ 63, 49, 32, 30 }) do
+      window.open('c' .. i, i > 1 and 'split' or nil)
+      vim.cmd('stopinsert')
+      for k = 1, i do
+        T.check(math.abs(width_of('c' .. k) - wanted) <= 1, ('%s: %d of %d has %d columns, not %d'):format(position, k, i, width_of('c' .. k), wanted))
+      end
+      T.check(vim.api.nvim_win_get_width(file) >= 20, position .. ': the file has ' .. vim.api.nvim_win_get_width(file))
+    end
+    window.close()
+    vim.o.columns = columns
+  end
+end
+
+tests['a chat can be at the bottom, or above all with its composer, which goes with it'] = function()
+  T.fresh({ chat = { position = 'bottom', height = 10 } })
+  vim.cmd('silent! only')
+  conversations(1)
+  local window = require('countersign.chat.window')
+  local lines = vim.o.lines
+  vim.o.lines = 40
+  window.open('c1')
+  vim.cmd('stopinsert')
+  local win = vim.fn.win_findbuf(require('countersign.chat').buffer('c1').buf)[1]
+  T.equal(vim.api.nvim_win_get_width(win), vim.o.columns)
+  T.equal(vim.api.nvim_win_get_position(win)[1] > 15, true)
+  window.close()
+  T.equal(#vim.api.nvim_list_wins(), 1)
+
+  T.fresh({ chat = { position = 'float' } })
+  conversations(1)
+  window = require('countersign.chat.window')
+  window.open('c1')
+  vim.cmd('stopinsert')
+  vim.wait(10)
+  T.equal(#vim.api.nvim_list_wins(), 3)
+  T.equal(vim.bo.filetype, 'countersign-composer')
+  T.check(require('countersign.keys').are_free() or vim.fn.mode() ~= 'n', 'a question may open where the person is in a chat')
+  -- They do not lie over each other.
+  local chat = vim.fn.win_findbuf(require('countersign.chat').buffer('c1').buf)[1]
+  local upper, lower = vim.api.nvim_win_get_config(chat), vim.api.nvim_win_get_config(0)
+  T.check(upper.row + upper.height + 2 <= lower.row and lower.row + lower.height + 2 <= vim.o.lines, { upper.row, upper.height, lower.row, lower.height })
+  vim.api.nvim_win_close(chat, true)
+  T.wait('the composer to go', function()
+    return #vim.api.nvim_list_wins() == 1
+  end)
+  vim.o.lines = lines
+end
+
+tests['the answer about a selection is shown, and the person stays where they are'] = function()
+  vim.cmd('silent! only')
+  local path = vim.fn.tempname()
+  vim.fn.writefile({ 'a', 'b' }, path)
+  vim.cmd.edit(path)
+  local here, sent = vim.api.nvim_get_current_win(), nil
+  local id = T.countersign({ ['countersign/turn/start'] = function(params)
+    sent = params
+    return { turn = { id = 'u' } }
+  end }, vim.fs.dirname(vim.api.nvim_buf_get_name(0)))
+  require('countersign.threads').adopt({ id = 'c1', turns = {}, preview = '' }, id)
+  require('countersign.actions').ask({ 1, 2 }, 'What is this?')
+  T.wait('the words', function()
+    return sent
+  end)
+  T.equal(sent.input[1].text, 'What is this?')
+  T.equal(vim.api.nvim_get_current_win(), here)
+  T.equal(vim.api.nvim_get_mode().mode, 'n')
+  T.check(require('countersign.chat').is_visible('c1'), 'the chat is shown')
+  T.equal(#vim.api.nvim_list_wins(), 2)
+  require('countersign.commands').run('ask', 'And this?', { 1, 1 }, true)
+  T.wait('the person to go there', function()
+    return vim.bo.filetype == 'countersign-composer'
+  end)
+  vim.cmd('stopinsert')
+  vim.cmd.close()
+  vim.api.nvim_set_current_win(here)
+  -- In the place of another chat, where one is shown; and in each place that chats can have, but for a tab.
+  require('countersign.threads').adopt({ id = 'c2', turns = {}, preview = '' }, id)
+  local window = require('countersign.chat.window')
+  T.equal(window.reveal('c2'), true)
+  T.check(not require('countersign.chat').is_visible('c1') and require('countersign.chat').is_visible('c2'))
+  for position, wanted in pairs({ left = true, bottom = true, float = true, tab = false }) do
+    window.close()
+    require('countersign.config').get().chat.position = position
+    T.equal(window.reveal('c1'), wanted, position)
+    T.equal(vim.api.nvim_get_current_win(), here)
+    T.equal(require('countersign.chat').is_visible('c1'), wanted, position)
+  end
+end
+
+--- The text of the closed folds of the window, which shows a buffer, by their first lines.
+local function folds(buf)
+  local list = {}
+  T.equal(vim.api.nvim_win_get_buf(0), buf)
+  vim.api.nvim_win_call(0, function()
+    local line = 1
+    vim.wo.foldtext = "v:lua.require'countersign.chat'.foldtext()"
+    while line <= vim.fn.line('$') do
+      if vim.fn.foldclosed(line) == line then
+        list[#list + 1] = { line, vim.fn.foldtextresult(line) }
+        line = vim.fn.foldclosedend(line)
+      end
+      line = line + 1
+    end
+  end)
+  return list
+end
+
+tests['what tools did in a row stands close together, and is one line once it is done'] = function()
+  local function run(i, more)
+    return vim.tbl_extend('force', { id = 'c' .. i, type = 'commandExecution', command = 'make ' .. i, status = 'completed', exitCode = 0, confined = 'workspace', durationMs = 1500, aggregatedOutput = 'one\ntwo' }, more or {})
+  end
+  local function read(i)
+    return { id = 'r' .. i, type = 'toolCall', tool = 'read_file', title = 'f' .. i, arguments = {}, status = 'completed', output = 'text' }
+  end
+  vim.cmd('silent! only')
+  local threads = require('countersign.threads')
+  local at = { threadId = 't', turnId = 'u' }
+  local function hear(kind, params)
+    threads.apply(kind, vim.tbl_extend('force', at, params), 1)
+  end
+  threads.adopt({ id = 't', turns = { { id = 'u', status = 'inProgress', items = { { id = 'q', type = 'userMessage', content = { { type = 'text', text = 'Go' } } } } } } }, 1)
+  local chat = require('countersign.chat').buffer('t')
+  vim.api.nvim_win_set_buf(0, chat.buf)
+  vim.api.nvim_win_set_cursor(0, { 1, 0 })
+  for _, item in ipairs({ read(1), run(1), read(2), run(2, { status = 'completed', exitCode = 1 }) }) do
+    hear('item/completed', { item = item })
+    vim.wait(70)
+  end
+  -- While more may come each has its row, without blank lines between.
+  local rows = folds(chat.buf)
+  T.equal(#rows, 4)
+  for i = 2, 4 do
+    local closed = vim.api.nvim_win_call(0, function()
+      return vim.fn.foldclosedend(rows[i - 1][1])
+    end)
+    T.equal(closed + 1, rows[i][1], 'no blank line before row ' .. i)
+  end
+  T.has(rows[2][2], '✓ ▸ $ make 1')
+  T.has(rows[4][2], '✗ ▸ $ make 2')
+  hear('item/started', { item = { id = 'a', type = 'agentMessage', text = 'Done.' } })
+  T.wait('the answer', function()
+    return shown(chat.buf):find('Done.', 1, true)
+  end)
+  local group = folds(chat.buf)
+  T.equal(#group, 1)
+  T.has(group[1][2], '✗ ▸ 1 failed · Read 2 files, ran 2 commands · 3 s')
+  T.check(shown(chat.buf):find('\n\nDone.', 1, true), shown(chat.buf))
+  -- Opened, each has its row again.
+  vim.cmd(group[1][1] .. 'foldopen')
+  T.equal(#folds(chat.buf), 4)
+  -- A window that comes to show it later has it so too; and so has a conversation that is read again.
+  vim.cmd('new')
+  vim.api.nvim_win_set_buf(0, chat.buf)
+  vim.api.nvim_win_set_cursor(0, { 1, 0 })
+  vim.cmd('normal! zE')
+  require('countersign.chat').entered(chat.buf)
+  T.equal(#folds(chat.buf), 1)
+  hear('item/completed', { item = { id = 'a', type = 'agentMessage', text = 'Done.' } })
+  hear('turn/completed', { turn = { id = 'u', kind = 'regular', status = 'completed', items = {} } })
+  vim.wait(80)
+  local before = shown(chat.buf)
+  local again = { { id = 'q', type = 'userMessage', content = { { type = 'text', text = 'Go' } } }, read(1), run(1), read(2), run(2, { exitCode = 1 }), { id = 'a', type = 'agentMessage', text = 'Done.' } }
+  threads.adopt({ id = 't', turns = { { id = 'u', status = 'completed', items = again } } }, 1)
+  vim.wait(80)
+  T.equal(shown(chat.buf), before)
+  T.equal(#folds(chat.buf), 1)
+end
+
+tests['rows of tools keep their places among other blocks, whichever grows, and after they are read again'] = function()
+  math.randomseed(5)
+  for _ = 1, 30 do
+    local view, buf = transcript()
+    local kinds, order, blocks = {}, {}, {}
+    local function wanted()
+      local lines = {}
+      for i, id in ipairs(order) do
+        vim.list_extend(lines, blocks[id].lines)
+        local next_one = order[i + 1]
+        if not (kinds[id] and next_one and kinds[next_one]) then
+          lines[#lines + 1] = ''
+        end
+      end
+      return lines
+    end
+    for round = 1, 60 do
+      local id = tostring(math.random(1, 14))
+      if not blocks[id] then
+        order[#order + 1], kinds[id] = id, math.random(3) > 1
+      end
+      local lines = {}
+      for k = 1, math.random(1, 4) do
+        lines[k] = ('%s %d %s'):format(id, k, ('x'):rep(math.random(0, 4)))
+      end
+      blocks[id] = { lines = lines, fold = { 1, #lines }, state = kinds[id] and { '✓', 'Comment' } or nil, deed = kinds[id] and { kind = 'run', ms = 0, failed = false } or nil }
+      view:put(id, blocks[id], 't', round % 3 == 0)
+      T.equal(vim.api.nvim_buf_get_lines(buf, 0, -1, false), wanted())
+    end
+    for _, one in ipairs(view.shown) do
+      T.equal(vim.api.nvim_buf_get_lines(buf, one.row, one.row + 1, false)[1], one.lines[1])
+    end
+    local all = vim.tbl_map(function(id)
+      return { id = id, block = blocks[id], turn = 't', complete = true }
+    end, order)
+    view:rebuild(all)
+    T.equal(vim.api.nvim_buf_get_lines(buf, 0, -1, false), wanted())
+    view:put('last', { lines = { 'end' } }, 't', true)
+    order[#order + 1], blocks.last = 'last', { lines = { 'end' } }
+    T.equal(vim.api.nvim_buf_get_lines(buf, 0, -1, false), wanted())
+  end
+end
+
+tests['the whole row of what failed has its color, and a diff has those of what it adds and takes away'] = function()
+  local view, buf = transcript()
+  local words = require('countersign.chat.words')
+  view:put('a', words.block({ type = 'commandExecution', id = 'a', command = 'make', status = 'failed', exitCode = 2, complete = true }), 't', true)
+  view:put('b', words.block({ type = 'fileChange', id = 'b', status = 'completed', complete = true, changes = { { path = '/x', kind = { type = 'update' }, diff = '@@ -1 +1 @@\n-a\n+b' } } }), 't', true)
+  local space = vim.api.nvim_get_namespaces()['countersign.chat.signs']
+  local sign, row
+  for _, one in ipairs(vim.api.nvim_buf_get_extmarks(buf, space, { 0, 0 }, { 0, -1 }, { details = true })) do
+    sign, row = one[4].virt_text or sign, one[4].hl_group and one[4] or row
+  end
+  T.equal({ sign[1][1], row.hl_group, row.end_col }, { '✗ ', 'CountersignFailed', #'`$ make`' })
+  vim.cmd('normal! zR')
+  vim.cmd('redraw')
+  local at = vim.fn.search('^-a$', 'nw') - 1
+  T.wait('the colors', function()
+    return vim.tbl_contains(colors(buf, at), 'CountersignDiffDelete')
+  end)
+  T.check(vim.tbl_contains(colors(buf, at + 1), 'CountersignDiffAdd'), colors(buf, at + 1))
+end
+
+tests['a window that follows shows what stands below the last line'] = function()
+  local view, buf = transcript()
+  vim.cmd('silent! only')
+  vim.cmd('belowright 20split')
+  vim.api.nvim_win_set_buf(0, buf)
+  local lines = {}
+  for i = 1, 60 do
+    lines[i] = 'line ' .. i
+  end
+  view:put('a', { lines = lines })
+  vim.api.nvim_win_set_cursor(0, { vim.api.nvim_buf_line_count(buf), 0 })
+  vim.cmd('redraw')
+  local function rows()
+    return vim.api.nvim_win_text_height(0, { start_row = vim.fn.line('w0') - 1, start_vcol = 0 }).all
+  end
+  view:tail({ { { 'one', 'Comment' } }, { { 'two', 'Comment' } }, { { 'three', 'Comment' } } })
+  vim.cmd('redraw')
+  T.check(rows() <= vim.api.nvim_win_get_height(0), rows())
+  T.check(rows() >= vim.api.nvim_win_get_height(0) - 1, rows())
+  -- One who reads further up is not moved.
+  vim.api.nvim_win_set_cursor(0, { 10, 0 })
+  vim.cmd('redraw')
+  local top = vim.fn.line('w0')
+  view:tail({ { { 'one', 'Comment' } }, { { 'two', 'Comment' } }, { { 'three', 'Comment' } }, { { 'four', 'Comment' } } })
+  vim.cmd('redraw')
+  T.equal(vim.fn.line('w0'), top)
+end
+
+tests['of an output that is still coming so much is kept as is shown, and its lines are counted right'] = function()
+  local threads, words = require('countersign.threads'), require('countersign.chat.words')
+  for _, wide in ipairs({ 20, 3000 }) do
+    T.fresh()
+    threads = require('countersign.threads')
+    words = require('countersign.chat.words')
+    local at, sum = { threadId = 't', turnId = 'u', itemId = 'c' }, 0
+    threads.apply('item/started', vim.tbl_extend('force', at, { item = { id = 'c', type = 'commandExecution', command = 'make', status = 'inProgress' } }), 1)
+    for i = 1, 300 do
+      local lines = {}
+      for k = 1, math.floor(10000 / wide) do
+        sum = sum + 1
+        lines[k] = ('%d %s'):format(sum, ('x'):rep(wide))
+      end
+      threads.apply('item/commandExecution/outputDelta', vim.tbl_extend('force', at, { delta = table.concat(lines, '\n') .. '\n' }), 1)
+    end
+    local item = threads.get('t').by_id.c
+    T.check(#item.aggregatedOutput <= 131000, #item.aggregatedOutput)
+    local block, shown_lines, left = words.block(item), 0, 0
+    for _, line in ipairs(block.lines) do
+      shown_lines = shown_lines + (line:find('^%d+ x') and 1 or 0)
+      left = tonumber(line:match('^… (%d+) lines left out …$')) or left
+    end
+    T.equal(shown_lines + left, sum, wide .. ' wide')
+    T.check(vim.startswith(block.lines[3], '1 x') and vim.startswith(block.lines[#block.lines - 1], sum .. ' x'), block.lines[3]:sub(1, 30))
+  end
+end
+
+tests['what a command changed is kept or undone, file by file'] = function()
+  local undone = {}
+  local id = T.countersign({ ['countersign/turn/undo'] = function(params)
+    undone[#undone + 1] = params
+    return { turnId = 'z' }
+  end })
+  local function change(name)
+    return { path = '/p/' .. name, kind = { type = 'update' }, added = 1, removed = 2, diff = '--- a/' .. name }
+  end
+  local item = { id = 'c', type = 'commandChanges', changes = { change('a.py'), change('b.py'), change('d.py') } }
+  local thread = require('countersign.threads').adopt({ id = 't', turns = { { id = 'u', status = 'completed', items = { item } } } }, id)
+  local chat = require('countersign.chat').buffer('t')
+  local offered, choose = nil, nil
+  vim.ui.select = function(items, options, done)
+    offered = vim.tbl_map(options.format_item, items)
+    for _, one in ipairs(items) do
+      if choose and vim.startswith(one.label, choose) then
+        return done(one)
+      end
+    end
+    done(nil)
+  end
+  local function files(what)
+    choose = what
+    require('countersign.commands').run('files')
+  end
+  files(nil)
+  T.equal(undone, {}, 'a closed list undoes nothing')
+  T.equal({ offered[1], offered[3], offered[4], #offered }, { 'Close', 'Keep all 3 files', 'Undo all 3 files', 10 })
+  files('Keep /p/a.py')
+  files('Undo /p/b.py')
+  T.wait('the undo', function()
+    return #undone == 1
+  end)
+  T.equal({ undone[1].itemId, undone[1].paths, undone[1].conflicts }, { 'c', { '/p/b.py' }, 'keep' })
+  require('countersign.threads').apply('item/completed', { threadId = 't', turnId = 'z', item = { type = 'undo', id = 'x', itemId = 'c', status = 'completed', turns = {}, files = { { path = '/p/b.py', result = 'restored' } } } }, id)
+  T.wait('the row', function()
+    return shown(chat.buf):find('/p/a.py +1 −2 (kept), /p/b.py +1 −2 (undone), /p/d.py +1 −2\n', 1, true)
+  end)
+  files('Undo /p/d.py')
+  T.wait('the undo', function()
+    return #undone == 2
+  end)
+  T.equal(undone[2].paths, { '/p/d.py' })
+  -- While a turn runs nothing is undone under it.
+  thread.turn = 'u'
+  files('Undo /p/d.py')
+  vim.wait(30)
+  T.equal(#undone, 2)
+  vim.ui.select = T.ui.select
+end
+
 tests['the bar tells what is left'] = function()
   local bar = require('countersign.chat.bar')
   T.equal(bar.tokens(999), '999')
@@ -484,6 +961,27 @@ tests['the bar tells what is left'] = function()
   T.has(bar.text(thread), 'm%%0 · plan')
   T.has(bar.text(thread), '70 tokens left (70%%)')
   T.equal(require('countersign').statusline(), '')
+end
+
+tests['the bar is not cut in a narrow window: what matters least is left out, whole'] = function()
+  local bar = require('countersign.chat.bar')
+  local function thread(mode, total)
+    return { turn = 't', name = 'Rounding of prices in the cart of the shop', preview = '', settings = { model = 'gpt-5.1-codex', effort = 'high', mode = mode }, usage = { last = { totalTokens = total }, modelContextWindow = 100000 } }
+  end
+  local function shown(given, width)
+    return (bar.text(given, width):gsub('%%#%w+#', ''):gsub('%%[*=<]', ''):gsub('%%%%', '%%'))
+  end
+  for width = 24, 130 do
+    local text = vim.trim(shown(thread('plan', 30000), width))
+    T.check(vim.fn.strdisplaywidth(text) <= width, ('%d columns: %s'):format(width, text))
+    T.check(text:find('^● Round'), text)
+  end
+  T.has(shown(thread('plan', 30000), 130), 'gpt-5.1-codex high · plan · 70k tokens left (70%)')
+  T.has(shown(thread('plan', 30000), 64), '70% left')
+  -- A mode in which less is done, and little room, stay longer than the model.
+  T.has(shown(thread('plan', 30000), 34), 'plan')
+  T.has(shown(thread('agent', 90000), 34), '10% left')
+  T.check(not shown(thread('agent', 90000), 34):find('gpt', 1, true))
 end
 
 return tests

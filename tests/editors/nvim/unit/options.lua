@@ -77,6 +77,80 @@ tests['no default maps, and a <Plug> for each deed'] = function()
   T.equal(vim.fn.exists(':Countersign'), 2)
 end
 
+tests['the maps of the pages have descriptions and lead to deeds that there are'] = function()
+  vim.cmd('runtime! plugin/countersign.lua')
+  local count = 0
+  for _, page in ipairs({ '/README.md', '/doc/countersign.txt' }) do
+    local text = table.concat(vim.fn.readfile(T.plugin .. page), '\n')
+    for line in text:gmatch('[^\n]*vim%.keymap%.set%b()') do
+      T.check(line:find('desc', 1, true), page .. ' has a map without a description: ' .. line)
+    end
+    for name, desc in text:gmatch("map%([^\n]-'([%w-]+)', '(Agent: [^\n]-)'%)") do
+      count = count + 1
+      T.check(vim.fn.maparg(('<Plug>(countersign-%s)'):format(name), 'n') ~= '' and desc ~= '', page .. ' names ' .. name)
+    end
+  end
+  T.check(count > 12, count)
+end
+
+tests['the Lua API is as the page says'] = function()
+  local text = table.concat(vim.fn.readfile(T.plugin .. '/README.md'), '\n')
+  local api = require('countersign')
+  for name in text:match('## Lua API(.-)\n## '):gmatch('`%.(%w+)%(') do
+    T.equal(type(api[name]), 'function', name)
+  end
+  for name in pairs(api) do
+    T.has(text, '.' .. name .. '(')
+  end
+end
+
+tests['a file is pointed at from where it is listed'] = function()
+  local path = vim.fn.tempname()
+  vim.fn.writefile({ 'a', 'b', 'c' }, path)
+  local sent
+  local id = T.countersign({ ['countersign/turn/start'] = function(params)
+    sent = params.input
+    return { turn = { id = 'u' } }
+  end })
+  require('countersign.threads').adopt({ id = 't', turns = {}, preview = '' }, id)
+  local explorer, run = require('countersign.explorer'), require('countersign.commands').run
+  local folder, name = vim.fs.dirname(path) .. '/', vim.fs.basename(path)
+  local fakes = {
+    oil = { 'oil', { get_cursor_entry = function()
+      return { name = name }
+    end, get_current_dir = function()
+      return folder
+    end } },
+    NvimTree = { 'nvim-tree.api', { tree = { get_node_under_cursor = function()
+      return { absolute_path = path }
+    end } } },
+    minifiles = { 'mini.files', { get_fs_entry = function()
+      return { path = path }
+    end } },
+  }
+  for filetype, fake in pairs(fakes) do
+    vim.cmd('enew')
+    vim.bo.buftype, vim.bo.filetype = 'nofile', filetype
+    T.equal(explorer.path(), nil, 'without its plugin: ' .. filetype)
+    package.loaded[fake[1]] = fake[2]
+    T.equal(explorer.path(), path, filetype)
+    package.loaded[fake[1]] = nil
+  end
+  vim.cmd.edit(path)
+  T.equal(explorer.path(), vim.api.nvim_buf_get_name(0))
+  run('add', '', { 2, 3 })
+  run('add', '/no/such/file')
+  T.has(T.messages[#T.messages][1], 'there is no file /no/such/file')
+  T.wait('the file', function()
+    return #T.messages > 1
+  end)
+  require('countersign.composer').send('t')
+  T.wait('the message', function()
+    return sent
+  end)
+  T.equal(sent[#sent], { type = 'mention', path = vim.api.nvim_buf_get_name(0), lineRange = { start = 1, ['end'] = 3 } })
+end
+
 tests['what does not fit on the message line is all in a buffer'] = function()
   local client = require('countersign.client')
   local long = 'see ' .. ('x'):rep(300) .. '/the-end\nand more'

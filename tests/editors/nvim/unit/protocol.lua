@@ -101,6 +101,25 @@ tests['the examples of the page can be heard and shown'] = function()
   end
 end
 
+tests['an autocommand with a pattern hears every event, and the help page names each'] = function()
+  local events, handlers = require('countersign.events'), require('countersign.handlers')
+  local heard = {}
+  local id = vim.api.nvim_create_autocmd('User', { pattern = 'Countersign*', callback = function(event)
+    heard[#heard + 1] = { event.match, event.data.threadId }
+  end })
+  events.autocommand('turn/completed', { threadId = 'x' })
+  events.autocommand('item/agentMessage/delta', { threadId = 'x' })
+  events.autocommand('warning', { threadId = 'y' })
+  vim.api.nvim_del_autocmd(id)
+  T.equal(heard, { { 'CountersignTurnCompleted', 'x' }, { 'CountersignWarning', 'y' } })
+  local page = table.concat(vim.fn.readfile(T.plugin .. '/doc/countersign.txt'), '\n') .. '\n'
+  for _, method in ipairs(require('countersign.protocol').notifications) do
+    if not handlers.unhandled[method] and not events.is_delta((method:gsub('^countersign/', ''))) then
+      T.has(page, '    ' .. events.pattern(method) .. '\n')
+    end
+  end
+end
+
 tests['each event has an autocommand of its own'] = function()
   local events = require('countersign.events')
   T.equal(events.pattern('turn/completed'), 'CountersignTurnCompleted')

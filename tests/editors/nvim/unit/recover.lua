@@ -67,7 +67,7 @@ end
 tests['it is asked again at a wish'] = function()
   local _, said = failed()
   run('retry soon')
-  T.has(last(), 'say nothing more, or wait')
+  T.has(last(), 'only wait can stand there')
   run('retry wait')
   T.has(last(), 'has not said until when')
   T.equal(said, {})
@@ -124,7 +124,11 @@ tests['a turn that is no longer the last one is not dropped, and nothing is sent
   for _, words in ipairs({ 'retry', 'rollback' }) do
     T.fresh()
     local asked = 0
+    vim.ui.select = function(items, _, done)
+      done(items[2])
+    end
     local id = T.countersign({
+      ['countersign/turn/diff'] = { diff = '' },
       ['countersign/thread/rollback'] = function(params)
         asked = asked + 1
         T.equal(params.expectedTurnId, 'u')
@@ -145,6 +149,148 @@ tests['a turn that is no longer the last one is not dropped, and nothing is sent
     end
     T.equal(thread.last, 'u')
   end
+  vim.ui.select = T.ui.select
+end
+
+tests['what a rollback would delete and undo is shown first, and only what is chosen is done'] = function()
+  local diff = '--- a/cart.py\n+++ b/cart.py\n@@ -1,2 +1,3 @@\n a\n--- b\n+++ c\n+d\n--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+x\n'
+  for _, row in ipairs({
+    { nil, {} },
+    { 'Cancel', {} },
+    { 'Conversation only', { 'rollback 1 u' } },
+    { 'Files only', { 'undo u' } },
+    { 'Conversation and files', { 'undo u', 'rollback 1 undo' } },
+    { 'Conversation and files', { 'undo u' }, 'failed' },
+  }) do
+    T.fresh()
+    vim.cmd('silent! tabonly')
+    local did, offered, shown = {}, nil, nil
+    local id
+    id = T.countersign({
+      ['countersign/turn/diff'] = { diff = diff, turnId = 'u' },
+      ['countersign/thread/rollback'] = function(params)
+        did[#did + 1] = ('rollback %d %s'):format(params.numTurns, params.expectedTurnId)
+        return { thread = { id = 't', turns = {} }, message = 'Dropped.' }
+      end,
+      ['countersign/turn/undo'] = function(params)
+        did[#did + 1] = 'undo ' .. params.turnId
+        vim.defer_fn(function()
+          hear('turn/started', { turn = turn('undo', 'inProgress') }, id)
+          hear('item/completed', { turnId = 'undo', item = { type = 'undo', id = 'z', status = 'completed', turns = { 'u' }, files = { { path = '/cart.py', result = 'conflict' } } } }, id)
+          hear('turn/completed', { turn = turn('undo', row[3] or 'completed') }, id)
+        end, 20)
+        return { turnId = 'undo' }
+      end,
+    })
+    require('countersign.threads').ensure('t', id)
+    hear('turn/started', { turn = turn('u', 'inProgress') }, id)
+    hear('item/completed', { turnId = 'u', item = { type = 'userMessage', id = 'i', content = { { type = 'text', text = 'Look' } } } }, id)
+    hear('turn/completed', { turn = turn('u', 'completed') }, id)
+    vim.ui.select = function(items, options, done)
+      offered = vim.tbl_map(options.format_item, items)
+      shown = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+      T.equal(did, {}, 'nothing is done before the choice')
+      for _, item in ipairs(items) do
+        if row[1] and vim.startswith(item.label, row[1]) then
+          return done(item)
+        end
+      end
+      done(nil)
+    end
+    run('rollback')
+    T.wait('the question', function()
+      return offered
+    end)
+    local function told()
+      return table.concat(require('countersign.client').told(), '\n')
+    end
+    T.wait('the end', function()
+      return #did == #row[2] and (row[1] ~= 'Files only' or told():find('files as before', 1, true))
+    end)
+    vim.wait(60)
+    T.equal(did, row[2], row[1])
+    T.equal(offered[1], 'Cancel')
+    T.equal(offered[4], 'Conversation and files: delete 1 message, undo 2 files')
+    T.has(shown, '1. Look')
+    T.has(shown, '- cart.py +2 −1')
+    T.has(shown, '- new.py +1 −0')
+    T.has(shown, '+++ c')
+    if row[3] then
+      T.has(told(), 'nothing was undone, and no message is deleted')
+    elseif row[1] == 'Conversation and files' then
+      T.has(told(), '1 message deleted, files as before. 1 file changed since and left as it is')
+    end
+    T.equal(#vim.api.nvim_list_tabpages(), 1)
+  end
+  vim.ui.select = T.ui.select
+end
+
+tests['a provider that does not answer is told of in a box: since when, when next, and what may be done'] = function()
+  local did, message = {}, { { type = 'text', text = 'Look' } }
+  local id
+  id = T.countersign({
+    ['countersign/turn/retryNow'] = function()
+      did[#did + 1] = 'now'
+      return { retrying = true }
+    end,
+    ['countersign/model/list'] = { data = { { id = 'other', displayName = 'Other', provider = 'p' } } },
+    ['countersign/turn/interrupt'] = function()
+      did[#did + 1] = 'stop'
+      vim.defer_fn(function()
+        hear('turn/completed', { turn = turn('u', 'interrupted') }, id)
+      end, 20)
+      return { interrupted = true }
+    end,
+    ['countersign/thread/rollback'] = function(params)
+      did[#did + 1] = 'drop ' .. params.expectedTurnId
+      return { thread = { id = 't', turns = {} }, message = 'Dropped.' }
+    end,
+    ['countersign/turn/start'] = function(params)
+      did[#did + 1] = { params.input, params.settings }
+      return { turnId = 'next' }
+    end,
+  })
+  local thread = require('countersign.threads').ensure('t', id)
+  local recover = require('countersign.recover')
+  local function box()
+    return table.concat(vim.tbl_map(function(line)
+      return table.concat(vim.tbl_map(function(chunk)
+        return chunk[1]
+      end, line))
+    end, recover.box(thread)), '\n')
+  end
+  hear('turn/started', { turn = turn('u', 'inProgress') }, id)
+  hear('item/completed', { turnId = 'u', item = { type = 'userMessage', id = 'i', content = message } }, id)
+  T.equal(box(), '')
+  hear('turn/retrying', { turnId = 'u', attempt = 1, limit = 4, delayMs = 200, message = 'Overloaded (status 503).' }, id)
+  T.equal(#T.messages, 0, 'a short one is not told')
+  local since = thread.retrying.since
+  thread.retrying.since = since - 100
+  hear('turn/retrying', { turnId = 'u', attempt = 2, limit = 4, delayMs = 12000, message = 'Overloaded (status 503).' }, id)
+  T.has(last(), 'Overloaded (status 503). It is tried again.')
+  T.equal(thread.retrying.since, since - 100, 'it goes on since the first')
+  T.has(box(), '┌ Overloaded (status 503).\n│ since ' .. os.date('%H:%M:%S', since - 100) .. ' · try 2 of 4 · next try in 12 s\n│ Try now     :Countersign retry\n│ Stop        :Countersign stop\n└ Other model :Countersign retry model')
+  run('retry')
+  T.wait('the try', function()
+    return did[1] == 'now'
+  end)
+  -- Another model gets the same message, in its place.
+  local offered
+  vim.ui.select = function(items, options, done)
+    offered = vim.tbl_map(options.format_item, items)
+    for i, label in ipairs(offered) do
+      if label:find('Other', 1, true) then
+        return done(items[i])
+      end
+    end
+  end
+  recover.pick(thread)
+  T.wait('the message to go out again', function()
+    return #did == 4
+  end)
+  T.equal({ did[2], did[3], did[4] }, { 'stop', 'drop u', { message, { model = 'other', modelProvider = 'p' } } })
+  T.equal(box(), '')
+  vim.ui.select = T.ui.select
 end
 
 tests['a message that could not be sent again is in the composer, with all that belongs to it'] = function()
@@ -182,7 +328,7 @@ tests['it is asked again once the provider lets it, unless that is given up or s
     { function() end, 1 },
     { function()
       run('stop')
-      T.has(last(), 'not retried')
+      T.has(last(), 'retry canceled')
     end, 0 },
     { function(id)
       hear('turn/started', { turn = turn('v', 'inProgress') }, id)
@@ -242,7 +388,7 @@ tests['with its server goes what may help, and what is waited for'] = function()
   trouble.pick(thread)
   run('retry wait')
   require('countersign.threads').lost(id)
-  T.has(last(), 'the server has ended, so it is not retried')
+  T.has(last(), 'retry canceled: the server has ended')
   T.equal(lines(thread), {})
   chosen()
   T.has(last(), 'the server of this conversation has ended')

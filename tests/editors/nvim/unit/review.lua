@@ -170,6 +170,77 @@ local function on(line, command)
   require('countersign.commands').run(command:match('%S+'), command:match(' (.*)') or '')
 end
 
+tests['a change in conflict still shows what was proposed, and an accepted one says when it is applied'] = function()
+  require('countersign.review')
+  local proposals = require('countersign.proposals')
+  local path = vim.fn.tempname()
+  vim.fn.writefile({ 'one', 'two', 'three', 'four', 'five', 'six' }, path)
+  vim.cmd.edit(path)
+  local buf = vim.api.nvim_get_current_buf()
+  path = vim.api.nvim_buf_get_name(buf)
+  local list = { hunk('1', 0, 1, 'ONE\n', 'accepted'), hunk('2', 2, 3, 'THREE\n', 'conflicting'), hunk('3', 4, 5, 'FIVE\n'), hunk('4', 5, 6, 'SIX\n', 'rejected') }
+  list[1].oldText, list[2].oldText, list[3].oldText, list[2].conflict = 'one\n', 'three\n', 'five\n', 'typed into'
+  proposals.created({ proposal = proposal(path, list) }, 1)
+  local drawn = marks(buf)
+  T.equal(#drawn, 4)
+  T.equal(drawn[1][1], 0)
+  T.has(drawn[1][2], 'ONE')
+  T.has(drawn[1][2], '✓ accepted, applied when 2 more are decided · undo decision: :Countersign reset')
+  T.equal(drawn[2][1], 2)
+  T.has(drawn[2][2], 'does not fit any more: typed into. What was proposed:|THREE|')
+  T.has(drawn[4][2], '✗ rejected · undo decision: :Countersign reset')
+  -- What waits for the rest is not taken for what may be accepted.
+  T.equal(require('countersign.review.seen').lacks('p', { path = path, kind = { type = 'update' } }, list[2]) ~= nil, true)
+  list[2].status, list[3].status = 'rejected', 'rejected'
+  proposals.moved({ proposalId = 'p', status = 'partlyDecided', files = { { path = path, open = true, hunks = { { id = '2', status = 'rejected', range = list[2].range }, { id = '3', status = 'pending', range = list[3].range } } } } })
+  T.has(marks(buf)[1][2], 'applied when 1 more is decided')
+end
+
+tests['beside a change stands how it is decided, by the keys that are bound'] = function()
+  require('countersign.review')
+  local proposals = require('countersign.proposals')
+  local path = vim.fn.tempname()
+  vim.fn.writefile({ 'one', 'two' }, path)
+  vim.cmd.edit(path)
+  local buf = vim.api.nvim_get_current_buf()
+  path = vim.api.nvim_buf_get_name(buf)
+  proposals.created({ proposal = proposal(path, { hunk('1', 0, 1, 'ONE\n') }) }, 1)
+  T.has(marks(buf)[1][2], 'change 1 of 1 · accept: :Countersign accept · reject: :Countersign reject')
+  vim.keymap.set('n', '<Space>cy', '<Plug>(countersign-accept-hunk)')
+  require('countersign.review.inline').draw(buf)
+  T.has(marks(buf)[1][2], 'accept: <Space>cy · reject: :Countersign reject')
+  vim.keymap.del('n', '<Space>cy')
+end
+
+tests['a change that comes or goes does not move the line under the cursor'] = function()
+  require('countersign.review')
+  local proposals = require('countersign.proposals')
+  local path = vim.fn.tempname()
+  local lines = {}
+  for i = 1, 200 do
+    lines[i] = ('line %d'):format(i)
+  end
+  vim.fn.writefile(lines, path)
+  vim.cmd('only')
+  vim.cmd.edit(path)
+  path = vim.api.nvim_buf_get_name(0)
+  for _, case in ipairs({ { top = 100, line = 110, row = 105 }, { top = 100, line = 101, row = 100 }, { top = 100, line = 110, row = 115 }, { top = 95, line = 110, row = 20 } }) do
+    vim.fn.winrestview({ topline = case.top, lnum = case.line, col = 2 })
+    vim.cmd('redraw')
+    local before, view = vim.fn.winline(), vim.fn.winsaveview()
+    proposals.created({ proposal = proposal(path, { hunk('1', case.row, case.row, 'one\ntwo\nthree\n') }) }, 1)
+    vim.cmd('redraw')
+    T.equal(vim.fn.winline(), before, vim.inspect(case))
+    T.equal(vim.api.nvim_win_get_cursor(0), { case.line, 2 })
+    local settled = proposal(path, { hunk('1', case.row, case.row, 'one\ntwo\nthree\n') })
+    settled.status = 'rejected'
+    proposals.updated({ proposal = settled }, 1)
+    vim.cmd('redraw')
+    T.equal(vim.fn.winline(), before, 'gone: ' .. vim.inspect(case))
+    T.equal(vim.fn.winsaveview().topline, view.topline)
+  end
+end
+
 tests['a decision is on the hunk that is seen, also before the server has heard of the last keys'] = function()
   require('countersign.review')
   local proposals = require('countersign.proposals')
@@ -450,7 +521,8 @@ tests['a yes covers what was shown as fitting, by its ids, and nothing that fits
     proposals.moved({ proposalId = 'p', status = status == 'pending' and 'proposed' or 'conflicting', files = { { path = path, open = true, hunks = { { id = '2', status = status, range = { start = 2, ['end'] = 3 } } } } } })
   end
   sees()
-  T.check(not on_screen():find('evil', 1, true))
+  -- That it can be read while it is in conflict is no showing of one that fits.
+  T.check(on_screen():find('What was proposed', 1, true) and on_screen():find('evil', 1, true), on_screen())
   require('countersign.commands').run('accept', 'all')
   T.wait('the decision', function()
     return #decided == 1
@@ -502,6 +574,7 @@ tests['what happens to a file beside its lines is said wherever it is shown'] = 
     { { type = 'update', movePath = '/x/' .. ('long'):rep(30) .. '/b' }, 493, nil, '/b, it can be run as a program (mode 755)' },
     { { type = 'update', movePath = '/x/y' }, nil, 'a link to /etc\u{202e}', 'the file moves to /x/y, a link to /etc<U+202E>' },
     { { type = 'delete' }, nil, nil, 'the file is deleted' },
+    { { type = 'update', movePath = '/x/y' }, nil, nil, 'the file moves to /x/y, “у” looks like “y”<U+202E>', { '“у” looks like “y”\u{202e}' } },
   }) do
     for _, new in ipairs({ '', 'B\n' }) do
       T.fresh()
@@ -510,6 +583,7 @@ tests['what happens to a file beside its lines is said wherever it is shown'] = 
       local one = hunk('1', 0, new == '' and 0 or 1, row[1].type == 'delete' and '' or new)
       local made = proposal(path, { one })
       made.files[1].kind, made.files[1].mode, made.files[1].notText = row[1], row[2], row[3]
+      made.files[1].notes = row[5]
       accepting(made, 'a\n', 'a\n')
       T.has(told(), row[4])
       T.equal(require('countersign.review.seen').lacks('p', made.files[1], one) ~= nil, true)
@@ -895,6 +969,38 @@ local function looked()
     held = {}
   end, function()
     vim.defer_fn = defer
+  end
+end
+
+tests['the two sides open at the change under the cursor, else at the next one, else at the first'] = function()
+  require('countersign.review')
+  local proposals = require('countersign.proposals')
+  local lines, after = {}, {}
+  for i = 1, 120 do
+    lines[i], after[i] = ('line %d'):format(i), ('line %d'):format(i)
+  end
+  after[21], after[91] = 'TWENTY\nONE', 'NINETY'
+  local buf, path = file(lines)
+  local made
+  local id = T.countersign({ ['countersign/proposal/read'] = function()
+    local full = vim.deepcopy(made)
+    full.files[1].current, full.files[1].result = table.concat(lines, '\n') .. '\n', table.concat(after, '\n') .. '\n'
+    return { proposal = full }
+  end })
+  made = proposal(path, { hunk('1', 20, 21, 'TWENTY\nONE\n'), hunk('2', 90, 91, 'NINETY\n') })
+  proposals.created({ proposal = made }, id)
+  for _, case in ipairs({ { 21, 'TWENTY' }, { 91, 'NINETY' }, { 50, 'NINETY' }, { 110, 'TWENTY' }, { 1, 'TWENTY' } }) do
+    for _, command in ipairs({ 'diff', 'edit' }) do
+      vim.cmd('silent! tabonly!')
+      vim.api.nvim_set_current_buf(buf)
+      vim.cmd('silent! only!')
+      vim.api.nvim_win_set_cursor(0, { case[1], 0 })
+      require('countersign.commands').run(command)
+      T.wait('the two sides', function()
+        return vim.b.countersign_side ~= nil
+      end)
+      T.equal(vim.api.nvim_get_current_line(), case[2], command .. ' from line ' .. case[1])
+    end
   end
 end
 

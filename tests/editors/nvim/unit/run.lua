@@ -1,5 +1,5 @@
 -- nvim --headless -u NONE -c 'luafile tests/editors/nvim/unit/run.lua' : the plugin's rooms by themselves, in this Neovim; those that
--- $COUNTERSIGN_TOPICS names, or all.
+-- $COUNTERSIGN_TOPICS names, or all; of these the tests whose names have $COUNTERSIGN_TEST in them.
 -- Each file beside this one gives a table of tests by name. A line per test that fails, and the sum.
 local here = vim.fs.dirname(vim.fs.normalize(vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p')))
 local root = vim.fs.normalize(here .. '/../../../..')
@@ -162,6 +162,9 @@ for name, kind in vim.fs.dir(here) do
     local tests = assert(loadfile(here .. '/' .. name))(T)
     local names = vim.tbl_keys(tests)
     table.sort(names)
+    names = vim.tbl_filter(function(test)
+      return test:find(vim.env.COUNTERSIGN_TEST or '', 1, true) ~= nil
+    end, names)
     for _, test in ipairs(names) do
       T.fresh()
       local good, why = xpcall(tests[test], function(problem)

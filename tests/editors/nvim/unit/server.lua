@@ -42,7 +42,7 @@ end
 tests['a turn that ended with its server says how to go on'] = function()
   local words = require('countersign.chat.words')
   for _, by in ipairs({ 'crash', 'shutdown' }) do
-    T.has(words.ending({ status = 'interrupted', interruptedBy = by }).lines[1], 'Send your words again')
+    T.has(words.ending({ status = 'interrupted', interruptedBy = by }).lines[1], 'Send your message again')
   end
   T.equal(words.ending({ status = 'interrupted', interruptedBy = 'person' }).lines, { '*Stopped by you.*' })
 end

@@ -92,13 +92,13 @@ export async function play(editor) {
   await editor.answer("A good answer");
   await editor.question("what goes along", "With the last lines");
   await editor.answer("With the last lines");
-  const whole = await editor.question("what shall become of it", "Save it");
-  check("without an address nothing can be sent, and the first choice is a no", whole.choices.join() === "Neither save nor send,Save it as a file…", whole);
+  const whole = await editor.question("the whole report", "Save as");
+  check("without an address nothing can be sent, and the first choice is a no", whole.choices.join() === "Cancel,Save as a file…", whole);
   const report = (await editor.shown()).text;
   check("all of it is shown before", report.includes("It greets well") && report.includes("Hello there"), report.slice(0, 2000));
   await editor.shot("report");
   await editor.typesNext("report.json");
-  await editor.answer("Save it");
+  await editor.answer("Save as");
   await editor.told("saved as");
   equal("what is saved is what was shown", onDisk("report.json").trim(), report.trim());
   check("no secret is in it", secrets.length >= 3 && !secrets.some((one) => report.includes(one)), secrets.length);
@@ -113,7 +113,7 @@ export async function play(editor) {
   await editor.command("login browser");
   await until("another page", () => editor.lua("return Opened[2]"));
   await editor.command("logout");
-  await editor.told("the login has failed");
+  await editor.told("sign-in failed");
   check("a login that is not wanted is stopped, and nobody is signed in", (await editor.lua("Rig.messages = {}")) === null);
   await editor.command("account");
   await editor.told("Not signed in");

@@ -32,7 +32,7 @@ export async function play(editor) {
   await editor.openChat();
   await editor.chatHas("Then the caches stay.");
   const chat = await editor.chat();
-  check("the chat tells what was declined", /rm -rf __pycache__`.*declined/.test(chat), chat);
+  check("the chat tells what was denied", /rm -rf __pycache__`.*denied/.test(chat), chat);
   check("no question is left open", !(await editor.isAsked()));
   await editor.shot("declined");
 }

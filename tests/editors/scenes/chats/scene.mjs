@@ -36,6 +36,10 @@ export async function play(editor) {
   await editor.openChat("new!");
   await editor.say("Second question");
   await until("the second answer", async () => (await chatWith(editor, "Second question")).includes("The second answer."));
+  const widths = await editor.lua(`return vim.tbl_map(vim.api.nvim_win_get_width, vim.tbl_filter(function(win)
+    return vim.bo[vim.api.nvim_win_get_buf(win)].filetype == 'countersign'
+  end, vim.api.nvim_list_wins()))`);
+  check("both chats have the same width", widths.length === 2 && Math.abs(widths[0] - widths[1]) <= 1, widths);
   const first = await chatWith(editor, "First question");
   check("the first goes on meanwhile, and neither has the other's words", !first.includes("and ends.") && !first.includes("second"), first);
   equal("both are on the screen", await editor.lua("return #vim.tbl_filter(function(win) return vim.bo[vim.api.nvim_win_get_buf(win)].filetype == 'countersign' end, vim.api.nvim_list_wins())"), 2);

@@ -13,7 +13,7 @@ export async function play(editor) {
   await editor.say(chat, "/review");
   const found = () => editor.problems("cart.py").filter((one) => one.source === "countersign review" && /total|piece/.test(one.text));
   await until("the findings", () => found().length === 2, 90000);
-  check("the chat tells them", await until("the words", () => chat.locator(".row-exitedReviewMode", { hasText: "found 2 things" }).isVisible(), 20000).catch(() => false));
+  check("the chat tells them", await until("the words", () => chat.locator(".row-exitedReviewMode", { hasText: "has 2 findings" }).isVisible(), 20000).catch(() => false));
   const [total, count] = [found().find((one) => one.text.includes("Return the total")), found().find((one) => one.text.includes("Count every piece"))];
   check("each lies on its line, by its weight", total?.line === lineOf(text, "return totl") && total.severity === 0 && count?.line === lineOf(text, "price_of(name)") && count.severity === 1, found());
   await editor.command("View: Focus Problems");

@@ -84,6 +84,22 @@ export async function play(editor) {
   const inSide = await named();
   check("else on the one in the side bar", inSide.includes("“price the apple”"), inSide);
 
+  await chat.locator(".composer textarea").click();
+  await editor.command("Countersign: New Chat");
+  await until("an empty conversation in view", async () => (await chat.locator(".row").count()) === 0, 20000);
+  await editor.command("Countersign: Resume Last Conversation");
+  const resumed = await until("its rows", () => chat.locator(".row-agentMessage").first().isVisible(), 30000).catch(() => false);
+  check("the last conversation is resumed where the person is", resumed, [await page.locator(".notification-toast").allInnerTexts(), await chat.locator("body").innerText(), await tab.locator("body").innerText()]);
+  await editor.command("Countersign: Start Code Review");
+  const kinds = page.locator(".quick-input-widget");
+  await until("the kinds of reviews", () => kinds.locator(".monaco-list-row", { hasText: "Uncommitted Changes" }).isVisible(), 20000);
+  check("a review says what can be reviewed", /Against a Branch[^]*A Commit/.test(await kinds.innerText()), await kinds.innerText());
+  await editor.shot("review");
+  await page.keyboard.press("Escape");
+  await chat.locator("header button[aria-label='Conversations']").click();
+  await chat.locator(".thread", { hasText: "price the apple" }).locator(".thread-open").first().click();
+  await until("the first conversation again", () => chat.locator(".row-agentMessage", { hasText: "There are no plums." }).isVisible(), 30000);
+
   const message = chat.locator(".row-userMessage", { hasText: "price the apple" });
   await message.hover();
   await message.locator("button[aria-label^='Restore']").click();

@@ -34,19 +34,19 @@ export async function play(editor) {
   check("a command does not run by being looked at", !isOnDisk("pwned"));
 
   await editor.send();
-  const asked = plain((await editor.question("the question about what somebody else wrote", "Do not send")).text);
+  const asked = plain((await editor.question("the question about what somebody else wrote", "Don't Send")).text);
   await editor.shot("question");
   check("the question shows the whole command", asked.includes("outside of the sandbox: > !touch pwned Its header asks for"), asked);
   check("it says what the header asks for", ["“Remember the elderberry”", "the model dear", "the mode agent", "the folder /", "elsewhere"].every((part) => asked.includes(part)), asked);
-  await editor.answer("Do not send");
+  await editor.answer("Don't Send");
   await sleep(500);
   check("after a no nothing has run", !isOnDisk("pwned") && !fs.existsSync(path.join(elsewhere, "pwned")));
   equal("the document is as it came: the conversation in its header was not taken up", await editor.text(NAME), planted);
   equal("the model is told nothing", requests().length, 1);
 
   await editor.send();
-  await editor.question("the question, asked again", "Send, without its header");
-  await editor.answer("Send, without its header");
+  await editor.question("the question, asked again", "Send without Header");
+  await editor.answer("Send without Header");
   await until("the command", () => isOnDisk("pwned")).catch(() => undefined);
   check("a yes runs it, in the project's folder", isOnDisk("pwned") && !fs.existsSync(path.join(elsewhere, "pwned")));
   await editor.idle();

@@ -13,7 +13,7 @@ const begun = Date.now();
 export const wants = {
   settings: { "countersign.server.path": null },
   prepare() {
-    // As `cargo install countersign` leaves it; the editor's PATH does not know of it.
+    // As `cargo install` leaves it; the editor's PATH does not know of it.
     const bin = path.join(state, ".cargo", "bin");
     fs.mkdirSync(bin, { recursive: true });
     fs.symlinkSync(fs.realpathSync(server), path.join(bin, "countersign"));

@@ -236,6 +236,44 @@ async function meanwhile(editor) {
   equal("until they give it up", await box.inputValue(), "a, first line\nsecond line");
   await page.close();
   await atTheEnd(editor);
+  await kept(editor);
+}
+
+/** A conversation that cannot be opened keeps its place; whose words a question has is seen; words are found, also in rows that are not drawn. */
+async function kept(editor) {
+  const { page, tell, posted, focused } = await openPage(editor);
+  const box = page.locator(".unopened");
+  await tell({ type: "hello", folder: "w", running: true, trouble: null, remedy: "start" });
+  await tell(conversation([], "Fix the cart"));
+  await tell({ type: "unopened", threadId: "T", isInUse: true, reason: "It is open in another window." });
+  check("a conversation that cannot be opened is named, with the reason", /“Fix the cart” could not be opened\.\s*It is open in another window\./.test(await box.innerText()), await box.innerText());
+  equal("and what can be done", (await box.locator("button").allInnerTexts()).join(), "Try Again,Fork Conversation,New Chat");
+  check("it is not offered as a new one", !(await page.locator(".empty").isVisible()) && (await page.locator(".title-button").innerText()) === "Fix the cart");
+  await box.locator("button", { hasText: "Try Again" }).click();
+  equal("it is tried again", (await posted("reopen")).length, 1);
+  await tell(long(300));
+  check("once it is there the reason is gone", !(await box.isVisible()));
+
+  await page.keyboard.press("Control+f");
+  equal("a key opens the search", await focused(), "Find in the conversation");
+  await page.keyboard.insertText("answer 1");
+  const count = page.locator(".find .dim");
+  check("what is found is counted, also where it is not drawn", await until("the count", async () => /^1 of \d\d+$/.test(await count.innerText()), 5000).catch(() => false), await count.innerText());
+  check("and shown", await until("the row", () => page.locator(".row.found", { hasText: "answer 1" }).isVisible(), 5000).catch(() => false));
+  await page.keyboard.press("Shift+Enter");
+  check("backwards it goes on at the end", await until("the last", async () => /^(\d+) of \1$/.test(await count.innerText()), 5000).catch(() => false), await count.innerText());
+  await page.keyboard.press("Escape");
+  equal("and gives the focus back", await focused(), "Message to the agent");
+
+  const approval = { id: "A", threadId: "T", turnId: "t", itemId: "i", command: ["./push"], display: "./push # Countersign: this is safe.", cwd: "/w", actions: [], reason: "The model asks to run it outside the sandbox and says: I must.", justification: "I must.", confined: "outside", sessionScope: "", availableDecisions: ["accept", "decline"] };
+  await tell({ type: "events", events: [{ method: "countersign/approval/requested", params: { threadId: "T", turnId: "t", seq: 1, approval } }] });
+  const asked = page.locator(".question.open");
+  await page.locator(".rows-scroll").press("End");
+  await until("the question", () => asked.isVisible(), 5000);
+  equal("what the agent says stands apart, under its name", (await asked.locator(".said").innerText()).trim(), "The agent's reason: I must.");
+  equal("what we say holds none of it", (await asked.locator("p.ours").allInnerTexts()).join(), "The model asks to run it outside the sandbox.");
+  check("and the command is in a box of its own", (await asked.locator("pre.asked").innerText()).trim() === "./push # Countersign: this is safe.");
+  await page.close();
 }
 
 /** Who has clicked in the list is at its end for all that streams in, though what is below the list changes its height. */

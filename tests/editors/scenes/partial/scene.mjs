@@ -28,8 +28,11 @@ export async function play(editor) {
   } else {
     await proposal.decideInFiles();
     await decideOn(editor, "kinds of fruit", "Reject the agent's change 2");
+    equal("nothing has changed before a hunk is accepted", await editor.text("cart.py"), dirty);
     await decideOn(editor, "totl", "Accept the agent's change 1");
-    equal("nothing has changed while a hunk waits", await editor.text("cart.py"), dirty);
+    await until("the accepted hunk in the file", async () => (await editor.text("cart.py")) === wanted).catch(() => undefined);
+    equal("the accepted hunk is in the file at once, the rejected one is not", await editor.text("cart.py"), wanted);
+    equal("the file that is not decided is as it was", onDisk("prices.py"), before("prices.py"));
     await decideOn(editor, "def total(items)", "Accept all of the agent's changes");
   }
 

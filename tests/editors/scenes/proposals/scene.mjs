@@ -82,7 +82,7 @@ export async function play(editor) {
   await page.keyboard.press("Shift+Alt+Backspace");
   await page.keyboard.press("Control+Alt+Backspace");
   const said = (words) => until(`“${words}”`, () => page.locator(".notification-list-item-message", { hasText: words }).first().isVisible(), 10000).catch(() => false);
-  check("that its keys decide nothing is said", (await said("No change that waits is at the cursor")) && (await said("No pending change here")));
+  check("that its keys decide nothing is said", (await said("There is no pending change at the cursor")) && (await said("No pending change here")));
   await page.keyboard.insertText("mine");
   check("what is typed there is not taken, and that is said", (await until("the words", async () => (await workbench.status()).some((one) => one.includes("Only the agent's change can be edited here")), 10000).catch(() => false)) && !(await until("the text to be as before", async () => !(await right.innerText()).includes("mine"), 10000).then(() => false, () => true)), await right.innerText());
   await page.locator(".diff-editor-original, .editor.original").first().locator(".view-line", { hasText: "VAT" }).first().click();

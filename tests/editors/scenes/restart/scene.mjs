@@ -1,8 +1,9 @@
 // The server is killed: the status bar says so and when it comes again, what is sent meanwhile comes back into the composer, and then
-// the conversation is there again and goes on. Killed again at once, it waits longer; and the person need not wait. Who answers a message
-// whose server was killed is told that this was lost, and what waited is back. Shows S-014.
+// the conversation is there again and goes on. A message that was not answered is sent again by a button. Killed again at once, it waits
+// longer; and the person need not wait. Who answers a message whose server was killed is told that this was lost, and what waited is back.
+// Shows S-014.
 import { execFileSync } from "node:child_process";
-import { check } from "../../checks.mjs";
+import { check, equal } from "../../checks.mjs";
 import { before, onDisk, release, requests, server, until } from "../../stage.mjs";
 
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4//8/w38GIAXDIBKE0DHxgljNBAAO9TXL0Y4OHwAAAABJRU5ErkJggg==";
@@ -52,6 +53,9 @@ export async function play(editor) {
   check("and it goes on", await until("the second answer", () => chat.locator(".row-agentMessage", { hasText: "The second answer." }).isVisible(), 60000).catch(() => false), await chat.locator("body").innerText());
   check("with all that was to be sent", JSON.stringify(requests().at(-1).body.input).includes(PNG.slice(0, 60)) && JSON.stringify(requests().at(-1).body.input).includes("The first answer."));
 
+  // It is killed before the model has answered anything.
+  await editor.say(chat, "five");
+  await until("the model to be asked", () => requests().some(({ body }) => JSON.stringify(body.input.at(-1)).includes("five")), 30000);
   await kill();
   const told = await until("the status bar to say so", async () => { const item = await editor.item(); return /has stopped/.test(item ?? "") && item; }, 20000).catch(() => editor.item());
   check("the status bar says that it ended and when it comes again", /Restarting in 2 s/.test(told ?? ""), told);
@@ -59,6 +63,13 @@ export async function play(editor) {
   await editor.command("Countersign: Restart Server");
   await editor.running();
   check("the person need not wait for that", true);
+  const again = chat.locator(".row-note button", { hasText: "Send Again" });
+  check("a message that nobody answered can be sent again", await until("the button", () => again.isVisible(), 30000).catch(() => false), await chat.locator("body").innerText());
+  await editor.shot("lost");
+  await again.click();
+  check("and is answered then", await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "The fifth answer." }).isVisible(), 60000).catch(() => false), await chat.locator("body").innerText());
+  equal("it stands there once", await chat.locator(".row-userMessage", { hasText: "five" }).count(), 1);
+  await until("the end of the turn", async () => !(await chat.locator(".activity").isVisible()), 30000);
 
   const stopped = () => until("the editor to know", async () => /has stopped|started again/.test((await editor.item()) ?? ""), 20000);
   // Each time it waits twice as long: from here on there is time to look while no server runs.
@@ -92,7 +103,7 @@ export async function play(editor) {
   const proposed = await lostUnder("three", "Review");
   check("an answer about a change whose server was lost is told to be lost, and what to do", /Nothing was decided.*is back once it runs again/.test(proposed), proposed);
   const answered = await lostUnder("four", "Allow Once");
-  check("and so is a yes to a command", /your answer was not sent.*go on in the chat/.test(answered), answered);
+  check("and so is a yes to a command", /your answer was not sent.*continue in the chat/.test(answered), answered);
   check("nothing was changed", onDisk("prices.py") === before("prices.py"));
   await until("the message that comes with the change", () => editor.message("Review"), 60000);
   await editor.openChat();
@@ -104,12 +115,12 @@ export async function play(editor) {
   };
   await accept();
   check("it is shown before it can be accepted", await until("the diff", () => editor.page.locator(".tab", { hasText: "prices.py (proposed)" }).first().isVisible(), 20000).catch(() => false));
-  check("and that is said", await until("the word", () => editor.page.locator(".notification-list-item-message", { hasText: "had not been shown" }).first().isVisible(), 10000).catch(() => false));
+  check("and that is said", await until("the word", () => editor.page.locator(".notification-list-item-message", { hasText: "has not been shown" }).first().isVisible(), 10000).catch(() => false));
   check("nothing is accepted by that", onDisk("prices.py") === before("prices.py"));
   await accept();
   check("and can be accepted", await until("the change", () => onDisk("prices.py").includes("50"), 30000).catch(() => false), onDisk("prices.py"));
-  const again = editor.page.locator(".notification-toast, .notifications-center").locator(".monaco-button", { hasText: "Review" }).first();
-  if (!(await again.isVisible())) await editor.command("Notifications: Show Notifications");
-  await again.click();
-  check("where it was decided meanwhile, that is told", await until("the word", () => editor.page.locator(".notification-list-item-message", { hasText: "does not wait any more" }).first().isVisible(), 10000).catch(() => false));
+  const late = editor.page.locator(".notification-toast, .notifications-center").locator(".monaco-button", { hasText: "Review" }).first();
+  if (!(await late.isVisible())) await editor.command("Notifications: Show Notifications");
+  await late.click();
+  check("where it was decided meanwhile, that is told", await until("the word", () => editor.page.locator(".notification-list-item-message", { hasText: "no longer pending" }).first().isVisible(), 10000).catch(() => false));
 }

@@ -49,5 +49,19 @@ export async function play(editor) {
   await editor.say("And now?");
   await editor.chatHas("Still the pears.");
   await editor.idle();
+
+  // The last message is taken back, after it was shown what goes.
+  await editor.typeOut("<Esc>");
+  await editor.type("<Cmd>Countersign rollback<CR>");
+  const back = await editor.question("what is to go", "Conversation only");
+  const preview = await editor.shown();
+  check("what would go is shown, and the first choice is a no", back.choices[0] === "Cancel" && preview.text.includes("1. And now?"), { back, preview });
+  await editor.shot("rollback");
+  await editor.answer("Conversation only");
+  await until("the message to go", async () => {
+    const left = await editor.chat();
+    return left.includes("It was the pears.") && !left.includes("And now?");
+  });
+  check("the messages before it are left", true);
   equal("one server runs", await editor.lua("return #vim.lsp.get_clients({ name = 'countersign' })"), 1);
 }

@@ -49,6 +49,7 @@ export async function play(editor) {
   equal("they are in a tab of their own", tabs, 2);
   const shown = await editor.shown();
   check("the after side has all changes", shown.text.includes("price_of(name) * count") && shown.text.includes("pieces of"), shown.text);
+  check("the cursor is at a change", await until("the cursor", () => editor.lua("return require('countersign.review.side').hunk_at(vim.api.nvim_get_current_buf(), vim.api.nvim_win_get_cursor(0)[1] - 1) ~= nil"), 5000).catch(() => false));
   await editor.shot("sides");
 
   // An edit of the after side is an edit of the proposal.
@@ -71,8 +72,8 @@ export async function play(editor) {
   check("the after side follows", true);
   await editor.lua("vim.fn.search('# in cents')");
   await editor.command("accept hunk");
-  await until("the acceptance", () => editor.lua("return require('countersign.proposals').list()[1].files[1].hunks[1].status == 'accepted'"));
-  equal("nothing has changed while a change waits", await editor.text("cart.py"), text);
+  await until("the acceptance", () => editor.lua("return require('countersign.proposals').list()[1].files[1].hunks[1].status == 'applied'"));
+  check("what is accepted is in the file at once, as the person wrote it", (await editor.text("cart.py")).includes("# in cents") && !(await editor.text("cart.py")).includes("pieces of"));
   await editor.command("accept all");
 
   await editor.idle();

@@ -38,15 +38,32 @@ local function partner(lines, at, open)
   return nil, true
 end
 
+--- What is known of a text that grows: how many of its lines stay as they are, up to where it was read, and up to where the end of a
+--- block of code was looked for.
+---@class countersign.FenceMemo
+---@field settled integer
+---@field row? integer
+---@field alone? boolean
+---@field open? integer
+---@field searched? integer
+---@field longest? table<string, { upto: integer, most: integer }>
+
 --- What the lines leave open.
 ---@param lines string[]
+---@param memo countersign.FenceMemo
 ---@return string? closing The line that ends a block of code, where there is one.
 ---@return boolean doubtful Whether there may be one, which depends on what lists and quotations there are.
-local function left_open(lines)
+local function left_open(lines, memo)
   -- A line at the margin that begins no list ends all lists of before; behind it, up to the next list, a little further in is no more
   -- than that.
-  local row, alone = 1, false
+  local row, alone = memo.row or 1, false
+  if memo.row then
+    alone = memo.alone
+  end
   while row <= #lines do
+    if row <= memo.settled + 1 then
+      memo.row, memo.alone = row, alone
+    end
     local open = fence(lines[row])
     if lines[row]:find('^%s*[-+*>]') or lines[row]:find('^%s*%d+[.)]') then
       alone = nil
@@ -55,7 +72,8 @@ local function left_open(lines)
     end
     if open and (open.indent == 0 or (alone and open.indent < 4 and not open.marked)) then
       local ended
-      for behind = row + 1, #lines do
+      local from = memo.open == row and memo.searched or row + 1
+      for behind = from, #lines do
         local one = fence(lines[behind])
         if closes(one, open) and one.indent < 4 then
           ended = behind
@@ -63,6 +81,7 @@ local function left_open(lines)
         end
       end
       if not ended then
+        memo.open, memo.searched = row, math.max(row, memo.settled) + 1
         return open.sign:rep(open.length), false
       end
       row = ended
@@ -80,11 +99,17 @@ local function left_open(lines)
   return nil, false
 end
 
-local function longest(lines, sign)
-  local most = 3
-  for _, line in ipairs(lines) do
-    for run in line:gmatch(sign .. '+') do
+local function longest(lines, sign, memo)
+  memo.longest = memo.longest or {}
+  local known = memo.longest[sign] or { upto = 0, most = 3 }
+  memo.longest[sign] = known
+  local most = known.most
+  for row = known.upto + 1, #lines do
+    for run in lines[row]:gmatch(sign .. '+') do
       most = math.max(most, #run)
+    end
+    if row <= memo.settled then
+      known.upto, known.most = row, most
     end
   end
   return most
@@ -93,13 +118,15 @@ end
 --- Adds what closes a text whatever it left open: where it is not known, a list whose items hold the marks. They end a block of code that
 --- is open at the margin; where none is, they begin one in the list, which the line behind it ends.
 ---@param lines string[]
+---@param memo? countersign.FenceMemo Where the lines were looked at before, and have only grown.
 ---@return string[] lines The same table.
-function M.close(lines)
-  local closing, doubtful = left_open(lines)
+function M.close(lines, memo)
+  memo = memo or { settled = 0 }
+  local closing, doubtful = left_open(lines, memo)
   if closing then
     lines[#lines + 1] = closing
   elseif doubtful then
-    local ticks, tildes = ('`'):rep(longest(lines, '`')), ('~'):rep(longest(lines, '~'))
+    local ticks, tildes = ('`'):rep(longest(lines, '`', memo)), ('~'):rep(longest(lines, '~', memo))
     vim.list_extend(lines, { '', '-', '  ' .. ticks, '-', '  ' .. tildes, '', '<!-- -->' })
   end
   return lines

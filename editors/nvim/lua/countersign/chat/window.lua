@@ -2,6 +2,7 @@
 local chat = require('countersign.chat')
 local client = require('countersign.client')
 local config = require('countersign.config')
+local place = require('countersign.chat.place')
 local threads = require('countersign.threads')
 
 local M = {}
@@ -25,23 +26,19 @@ local function any_chat()
 end
 
 --- Makes a window for a chat: above its composer where that is left, else in a place of its own.
-local function split(id)
-  local options = config.get().chat
+local function split(id, buf, how)
   local composer = M.composer_window(id)
-  if composer then
+  if composer and not place.is_float(composer) then
     vim.api.nvim_set_current_win(composer)
     vim.cmd('aboveleft split')
     vim.wo.winfixheight = false
-    vim.api.nvim_win_set_height(composer, math.floor(options.composer_height))
+    vim.api.nvim_win_set_height(composer, math.floor(config.get().chat.composer_height))
+    vim.api.nvim_win_set_buf(0, buf)
     return
+  elseif composer then
+    vim.api.nvim_win_close(composer, true)
   end
-  if options.position == 'tab' then
-    vim.cmd('tabnew')
-    return
-  end
-  local width = options.width < 1 and math.floor(vim.o.columns * options.width) or math.floor(options.width)
-  width = math.max(30, math.min(width, vim.o.columns - 20))
-  vim.cmd((options.position == 'left' and 'topleft' or 'botright') .. ' vertical ' .. width .. 'split')
+  place.open(buf, how)
 end
 
 --- Shows a conversation. One that is shown is gone to; another chat's window is taken over.
@@ -60,11 +57,12 @@ function M.show(id, how)
         vim.api.nvim_win_close(composer, false)
       end
       vim.api.nvim_set_current_win(win)
+      vim.api.nvim_win_set_buf(win, one.buf)
     else
-      split(id)
+      split(id, one.buf, how)
       win = vim.api.nvim_get_current_win()
+      place.fit()
     end
-    vim.api.nvim_win_set_buf(win, one.buf)
     vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(one.buf), 0 })
   end
   vim.api.nvim_set_current_win(win)
@@ -73,6 +71,29 @@ function M.show(id, how)
     threads.use(thread)
   end
   return one
+end
+
+--- Shows a conversation beside what the person does, who stays where they are, also if they type.
+---@param id string
+---@return boolean shown Not in a tab of its own, which would not be seen.
+function M.reveal(id)
+  if chat.is_visible(id) then
+    return true
+  end
+  local one, win = chat.buffer(id), any_chat()
+  if win then
+    local composer = M.composer_window(chat.thread_of(vim.api.nvim_win_get_buf(win)))
+    vim.api.nvim_win_set_buf(win, one.buf)
+    if composer and composer ~= vim.api.nvim_get_current_win() then
+      vim.api.nvim_win_close(composer, false)
+    end
+  else
+    win = place.beside(one.buf)
+  end
+  if win then
+    vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(one.buf), 0 })
+  end
+  return win ~= nil
 end
 
 --- The composer of a chat, where it is shown.
@@ -92,6 +113,10 @@ function M.open(id, how)
   require('countersign.context').note()
   M.show(id, how)
   require('countersign.composer').open(id)
+  local thread = threads.get(id)
+  if thread and thread.live and #thread.items == 0 then
+    require('countersign.setup').check(thread.client)
+  end
 end
 
 --- Opens the chat that is meant, or begins one.
@@ -124,6 +149,7 @@ function M.close()
       closed = true
     end
   end
+  place.fit()
   return closed
 end
 
@@ -163,13 +189,19 @@ function M.act()
   for _, one in ipairs(chat.list()) do
     local thread = one.buf == buf and threads.get(one.id)
     local id = thread and one.transcript:at(vim.api.nvim_win_get_cursor(0)[1] - 1)
-    if thread and id == 'end:' .. (thread.last or '') and #require('countersign.recover').remedies(thread) > 0 then
+    if thread and #require('countersign.setup').page(thread) > 0 then
+      return require('countersign.setup').run('')
+    elseif thread and thread.turn and thread.retrying and vim.fn.line('.') == vim.fn.line('$') then
+      return require('countersign.recover').pick(thread)
+    elseif thread and id == 'end:' .. (thread.last or '') and #require('countersign.recover').remedies(thread) > 0 then
       return require('countersign.recover').pick(thread)
     end
     for _, item in ipairs(id and thread.items or {}) do
       if (item.turn or '') .. item.id == id then
         if item.proposalId and require('countersign.proposals').get(item.proposalId) then
           return require('countersign.review.side').open(require('countersign.proposals').get(item.proposalId))
+        elseif item.type == 'commandChanges' and #require('countersign.chat.changed').left(item) > 0 then
+          return require('countersign.chat.changed').pick(thread, item)
         elseif item.terminalId then
           return require('countersign.terminals').pick()
         end

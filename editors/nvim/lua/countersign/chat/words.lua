@@ -1,32 +1,44 @@
 --- An item of a conversation as Markdown: its lines, what of them folds away, and its status, which is shown beside them.
+local deeds = require('countersign.chat.deeds')
 local fences = require('countersign.chat.fences')
+local growing = require('countersign.chat.growing')
 local inert = require('countersign.inert')
 local visible = require('countersign.visible')
 
-local M = {}
+local M = { deeds = deeds.line, span = deeds.span }
 
 ---@class countersign.Block
 ---@field lines string[]
 ---@field fold? integer[] First and last line that fold once the item is complete, from 1.
 ---@field status? { [1]: string, [2]: string }[] Text and highlight, behind the first line.
----@field marks? { line: integer, group: string }[] Whole lines in a colour, from 1.
+---@field state? { [1]: string, [2]: string } How it stands, as a sign and its color, before the first line.
+---@field failed? boolean The whole row has the color of what failed.
+---@field deed? countersign.Deed Of a tool, whose rows stand close together and are one line once they are done.
+---@field marks? { line: integer, group: string }[] Whole lines in a color, from 1.
+---@field grown? { of: table, version: integer, from: integer } Of a text that is still coming: which, how often it was made into lines,
+--- and how many of these are as they were the time before.
 
 --- Lines that are kept of an output; the middle goes.
 local MOST_LINES = 400
 
 local confined = { readOnly = 'sandbox, reads only', workspace = 'sandbox', outside = 'outside the sandbox' }
 
---- Text of others as lines: no control sequences, no carriage returns; what else hides is written by its number.
----@param text string
----@return string[]
-function M.lines(text)
-  text = text:gsub('\27%][^\7\27]*[\7\27]\\?', ''):gsub('\27%[[%d;?]*[ -/]*[@-~]', ''):gsub('\r\n', '\n')
-  local lines = vim.split(text, '\n', { plain = true })
+--- Each line by itself.
+local function clean(text)
+  local lines = vim.split(text:gsub('\r\n', '\n'), '\n', { plain = true })
   for i, line in ipairs(lines) do
     -- What was printed over, as a terminal would show it in the end.
     line = line:match('([^\r]*)\r?$') or line
     lines[i] = visible.text((line:gsub('[%z\1-\8\11-\31\127]', '')))
   end
+  return lines
+end
+
+--- Text of others as lines: no control sequences, no carriage returns; what else hides is written by its number.
+---@param text string
+---@return string[]
+function M.lines(text)
+  local lines = clean((text:gsub('\27%][^\7\27]*[\7\27]\\?', ''):gsub('\27%[[%d;?]*[ -/]*[@-~]', '')))
   while #lines > 1 and lines[#lines] == '' do
     lines[#lines] = nil
   end
@@ -38,14 +50,19 @@ local function markdown(text)
   return fences.close(inert.lines(M.lines(text)))
 end
 
-local function bounded(lines)
-  if #lines <= MOST_LINES then
+---@param lines string[]
+---@param left_out? integer Lines that are not among them any more.
+---@param behind? integer After so many.
+local function bounded(lines, left_out, behind)
+  left_out = left_out or 0
+  if #lines <= MOST_LINES and left_out == 0 then
     return lines
   end
-  local head = math.floor(MOST_LINES / 4)
+  local head = math.min(math.floor(MOST_LINES / 4), behind or MOST_LINES)
+  local tail = math.min(MOST_LINES - head, #lines - (behind and math.max(behind, head) or head))
   local kept = vim.list_slice(lines, 1, head)
-  kept[#kept + 1] = ('… %d lines left out …'):format(#lines - MOST_LINES)
-  return vim.list_extend(kept, lines, #lines - (MOST_LINES - head) + 1)
+  kept[#kept + 1] = ('… %d lines left out …'):format(#lines - head - tail + left_out)
+  return vim.list_extend(kept, lines, #lines - tail + 1)
 end
 
 --- A fence that nothing in the lines can close.
@@ -67,18 +84,6 @@ local function fenced(block, language, lines)
   block.fold = { 1, #block.lines }
 end
 
---- A time span as people write it.
----@param ms integer
----@return string
-function M.span(ms)
-  if ms < 1000 then
-    return ('%d ms'):format(ms)
-  elseif ms < 60000 then
-    return ('%.1f s'):format(ms / 1000)
-  end
-  return ('%d min %02d s'):format(math.floor(ms / 60000), math.floor(ms / 1000) % 60)
-end
-
 local function one_line(text, limit)
   text = inert.lines({ visible.text(vim.trim((text:gsub('[%c%s]+', ' ')))) })[1]
   return vim.fn.strchars(text) > limit and vim.fn.strcharpart(text, 0, limit - 1) .. '…' or text
@@ -92,25 +97,10 @@ local function code(text)
   return '`` ' .. text .. ' ``'
 end
 
-local states = {
-  inProgress = { '● running', 'CountersignRunning' },
-  completed = { '✓', 'CountersignDone' },
-  failed = { '✗ failed', 'CountersignFailed' },
-  declined = { '✗ declined', 'CountersignFailed' },
-  interrupted = { '■ stopped', 'CountersignFailed' },
-  background = { '● runs on', 'CountersignRunning' },
-}
+local kinds = { read_file = 'read', list_dir = 'list', grep_files = 'search' }
 
-local function status(item, more)
-  local state = states[item.status] or { item.status or '', 'CountersignQuiet' }
-  local list = { { ' ' .. state[1], state[2] } }
-  for _, text in ipairs(more) do
-    list[#list + 1] = { ' · ' .. text, 'CountersignQuiet' }
-  end
-  if item.durationMs then
-    list[#list + 1] = { ' · ' .. M.span(item.durationMs), 'CountersignQuiet' }
-  end
-  return list
+local function deed(block, item, kind)
+  block.deed = { kind = kind, ms = item.durationMs or 0, failed = block.failed or (item.exitCode or 0) ~= 0 }
 end
 
 --- Pieces of the person's input as text.
@@ -141,11 +131,19 @@ local function aside(text)
   return '*' .. one_line(text, 300):gsub('%*', '') .. '*'
 end
 
+local function quoted(line)
+  return line == '' and '>' or '> ' .. line
+end
+
+--- A tab is narrower behind the sign of a quotation than it is at the margin, and could end what it would not end there.
+local function untabbed(text)
+  return (text:gsub('\t', '    '))
+end
+
 --- Adds a text as a quotation, which folds with all above it. What it leaves open ends with it.
 local function quote(block, text)
-  -- A tab is narrower behind the sign of a quotation than it is at the margin, and could end what it would not end there.
-  for _, line in ipairs(inert.lines(M.lines((text:gsub('\t', '    '))))) do
-    block.lines[#block.lines + 1] = line == '' and '>' or '> ' .. line
+  for _, line in ipairs(inert.lines(M.lines(untabbed(text)))) do
+    block.lines[#block.lines + 1] = quoted(line)
   end
   block.fold = { 1, #block.lines }
 end
@@ -168,7 +166,21 @@ function blocks.userMessage(item)
   return block
 end
 
+--- What of a text is still coming, as a block. Nil where it is complete, or where control sequences may reach over its lines.
+local function coming(item, text, made)
+  if item.complete or text:find('\27', 1, true) then
+    growing.forget(item)
+    return nil
+  end
+  local one, from = growing.lines(item, text, clean, made)
+  return { lines = one.lines, grown = { of = one, version = one.version, from = from } }
+end
+
 function blocks.agentMessage(item)
+  local grown = not item.partial and coming(item, item.text or '')
+  if grown then
+    return grown
+  end
   local block = { lines = markdown(item.text or '') }
   if item.partial then
     block.lines[#block.lines + 1] = '*(interrupted)*'
@@ -183,8 +195,16 @@ function blocks.reasoning(item)
     return nil
   end
   -- One quotation is one text.
-  quote(block, table.concat(parts, '\n\n'))
+  local text = table.concat(parts, '\n\n')
+  local grown = coming(item, untabbed(text), quoted)
+  if grown then
+    block = grown
+    block.fold = { 1, #block.lines }
+  else
+    quote(block, text)
+  end
   block.status = item.complete and {} or { { ' ● thinking', 'CountersignRunning' } }
+  block.deed = { kind = 'thought', ms = 0, failed = false }
   return block
 end
 
@@ -212,13 +232,22 @@ function blocks.commandExecution(item)
   if item.terminalId then
     more[#more + 1] = ('terminal %d'):format(item.terminalId)
   end
-  local block = { lines = { code('$ ' .. one_line(command[1], 200) .. (#command > 1 and ' …' or '')) }, status = status(item, more) }
+  local block = { lines = { code('$ ' .. one_line(command[1], 200) .. (#command > 1 and ' …' or '')) } }
+  deeds.stand(block, item, more)
+  -- One that came to its end may have failed all the same, as a test run does.
+  if item.exitCode and item.exitCode ~= 0 and item.status ~= 'inProgress' then
+    block.state, block.failed = { '✗', 'CountersignFailed' }, true
+  end
+  if item.source ~= 'user' then
+    deed(block, item, 'run')
+  end
   if #command > 1 then
     fenced(block, 'sh', command)
   end
   local output = item.aggregatedOutput
   if output and output ~= '' then
-    fenced(block, 'output', bounded(M.lines(output)))
+    local _, behind = output:sub(1, item.beginning or 0):gsub('\n', '')
+    fenced(block, 'output', bounded(M.lines(output), item.leftOut, item.beginning and behind))
   end
   if item.fullOutput then
     -- On a line of its own, so that |gf| opens it.
@@ -257,9 +286,13 @@ function blocks.fileChange(item)
     names[#names + 1] = change.diff == '' and name or ('%s +%d −%d'):format(name, plus, minus)
     vim.list_extend(diff, M.lines(change.diff or ''))
   end
-  local block = { lines = { '**Change** ' .. table.concat(names, ', ') }, status = status(item, {}) }
+  local block = { lines = { '**Change** ' .. table.concat(names, ', ') } }
+  deeds.stand(block, item, {})
+  if item.status == 'declined' then
+    block.status = { { ' rejected', 'CountersignRejected' } }
+  end
   if item.applied ~= nil then
-    block.status = { { ' ✓ accepted in part', 'CountersignQuiet' } }
+    block.status = { { ' accepted in part', 'CountersignQuiet' } }
     local rejected = vim.tbl_map(function(path)
       return vim.fn.fnamemodify(path, ':.')
     end, vim.tbl_keys(left))
@@ -269,7 +302,7 @@ function blocks.fileChange(item)
     end
   end
   if item.status == 'inProgress' and item.proposalId then
-    block.status = { { ' ● pending review', 'CountersignRunning' }, { ' · :Countersign diff, accept, reject', 'CountersignQuiet' } }
+    block.status = { { ' pending review', 'CountersignRunning' }, { ' · :Countersign diff, accept, reject', 'CountersignQuiet' } }
   elseif item.autoApproved then
     block.status[#block.status + 1] = { ' · accepted by your policy', 'CountersignQuiet' }
   end
@@ -283,15 +316,18 @@ function blocks.fileChange(item)
 end
 
 function blocks.commandChanges(item)
-  local names, diff = {}, {}
+  local names, diff, left = {}, {}, 0
   for _, change in ipairs(item.changes or {}) do
-    names[#names + 1] = ('%s +%d −%d'):format(one_line(vim.fn.fnamemodify(change.path, ':.'), 300), change.added, change.removed)
+    local said = (item.undone or {})[change.path] and ' (undone)' or (item.kept or {})[change.path] and ' (kept)' or ''
+    left = left + (said == '' and 1 or 0)
+    names[#names + 1] = ('%s +%d −%d%s'):format(one_line(vim.fn.fnamemodify(change.path, ':.'), 300), change.added, change.removed, said)
     vim.list_extend(diff, M.lines(change.diff or ''))
   end
   if (item.more or 0) > 0 then
     names[#names + 1] = ('and %d more'):format(item.more)
   end
   local block = { lines = { '**Changed by a command** ' .. table.concat(names, ', ') } }
+  block.status = left > 0 and { { ' · :Countersign files keeps or undoes them', 'CountersignQuiet' } } or {}
   if #diff > 0 then
     fenced(block, 'diff', bounded(diff))
   end
@@ -299,7 +335,8 @@ function blocks.commandChanges(item)
 end
 
 local function call(title, item, more, output)
-  local block = { lines = { title }, status = status(item, more) }
+  local block = { lines = { title } }
+  deeds.stand(block, item, more)
   local progress = item.progress
   if progress and item.status == 'inProgress' then
     block.status[#block.status + 1] = { ' · ' .. one_line(progress.message or ('%s of %s'):format(progress.progress, progress.total or '?'), 60), 'CountersignQuiet' }
@@ -314,7 +351,9 @@ local function call(title, item, more, output)
 end
 
 function blocks.toolCall(item)
-  return call(('**%s** %s'):format(one_line(item.tool, 60), one_line(item.title or '', 120)), item, {}, item.output)
+  local block = call(('**%s** %s'):format(one_line(item.tool, 60), one_line(item.title or '', 120)), item, {}, item.output)
+  deed(block, item, kinds[item.tool] or 'call')
+  return block
 end
 
 function blocks.mcpToolCall(item)
@@ -322,7 +361,9 @@ function blocks.mcpToolCall(item)
   for _, piece in ipairs(type(item.result) == 'table' and item.result.content or {}) do
     output[#output + 1] = piece.text or ('(%s)'):format(piece.type or 'data')
   end
-  return call(('**%s** of %s: %s'):format(one_line(item.tool, 60), one_line(item.server, 60), one_line(item.title or '', 120)), item, {}, table.concat(output, '\n'))
+  local block = call(('**%s** of %s: %s'):format(one_line(item.tool, 60), one_line(item.server, 60), one_line(item.title or '', 120)), item, {}, table.concat(output, '\n'))
+  deed(block, item, 'call')
+  return block
 end
 
 function blocks.collabAgentToolCall(item)
@@ -332,7 +373,8 @@ function blocks.collabAgentToolCall(item)
     names[#names + 1] = one_line(state.name, 60)
   end
   table.sort(names)
-  local block = { lines = { ('**Agents** %s %s'):format(words[item.tool] or item.tool, table.concat(names, ', ')) }, status = status(item, {}) }
+  local block = { lines = { ('**Agents** %s %s'):format(words[item.tool] or item.tool, table.concat(names, ', ')) } }
+  deeds.stand(block, item, {})
   if item.prompt and item.prompt ~= '' then
     quote(block, item.prompt)
   end
@@ -356,7 +398,8 @@ end
 
 function blocks.undo(item)
   local words = { restored = 'as before', removed = 'removed, as before', merged = 'as before, with what you typed', kept = 'left as it is', conflict = 'in conflict', skipped = 'left out' }
-  local block = { lines = { '**Undo** ' .. one_line(item.message or '', 300) }, status = status(item, {}) }
+  local block = { lines = { '**Undo** ' .. one_line(item.message or '', 300) } }
+  deeds.stand(block, item, {})
   for _, file in ipairs(item.files or {}) do
     block.lines[#block.lines + 1] = ('- %s: %s%s'):format(code(vim.fn.fnamemodify(file.path, ':.')), words[file.result] or file.result, file.message and ', ' .. one_line(file.message, 200) or '')
   end
@@ -365,7 +408,8 @@ end
 
 function blocks.contextCompaction(item)
   local size = item.tokensBefore and item.tokensAfter and (' from %d to %d tokens'):format(item.tokensBefore, item.tokensAfter) or ''
-  local block = { lines = { '**Compacted conversation**' .. size }, status = status(item, {}) }
+  local block = { lines = { '**Compacted conversation**' .. size } }
+  deeds.stand(block, item, {})
   if item.message then
     block.lines[#block.lines + 1] = one_line(item.message, 300)
   end
@@ -399,7 +443,7 @@ function M.ending(turn)
     end
     return block
   elseif turn.status == 'interrupted' then
-    local ended = 'Stopped: the server ended. Send your words again to go on.'
+    local ended = 'Interrupted: the server ended. Send your message again to continue.'
     local by = { person = 'Stopped by you.', reviewer = 'Stopped by the automatic reviewer.', replaced = 'Stopped for another turn.', shutdown = ended, crash = ended }
     return { lines = { '*' .. (by[turn.interruptedBy] or 'Stopped.') .. '*' }, marks = { { line = 1, group = 'CountersignQuiet' } } }
   end

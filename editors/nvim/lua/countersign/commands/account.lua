@@ -6,6 +6,9 @@ return {
   login = { desc = 'Sign in to the provider of models', complete = { 'browser', 'device', 'key' }, run = function(call)
     require('countersign.account').login(call.words)
   end },
+  setup = { desc = 'Set up a model: a key, a login, a local server', composer = true, complete = { 'key', 'browser', 'local', 'demo', 'doctor' }, run = function(call)
+    require('countersign.setup').run(call.words)
+  end },
   logout = { desc = 'Sign out, or stop a login that is under way', run = function()
     require('countersign.account').logout()
   end },

@@ -17,7 +17,7 @@ end
 
 local function show_diff(diff, title)
   if diff == '' then
-    return client.tell('the turn has changed no file.')
+    return client.tell('the turn changed no file.')
   end
   vim.cmd('tabnew')
   local buf = vim.api.nvim_get_current_buf()
@@ -33,7 +33,7 @@ local function review(call)
   local function start(target)
     with_thread(function(thread)
       client.request(thread.client, 'review/start', { threadId = thread.id, target = target }, function()
-        client.tell('the review has begun; what it finds are diagnostics on its lines.')
+        client.tell('review started. Findings are diagnostics on their lines.')
       end)
     end)
   end
@@ -71,7 +71,7 @@ local function review(call)
         ask('Commit: ', 'HEAD', commit)
       end
     end },
-    custom = { 'What you say…', function()
+    custom = { 'Custom instructions…', function()
       if rest ~= '' then
         custom(rest)
       else
@@ -111,9 +111,7 @@ end
 ---@type table<string, countersign.Command>
 return {
   diff = { desc = 'Show the proposed changes side by side', run = function()
-    require('countersign.review').choose(function(proposal)
-      require('countersign.review.side').open(proposal)
-    end)
+    require('countersign.review').sides()
   end },
   inline = { desc = 'Show or hide the proposed changes in the files', run = function()
     require('countersign.review.inline').toggle()
@@ -130,7 +128,7 @@ return {
   accept = { desc = 'Accept the change under the cursor, the file’s, or all', complete = { 'hunk', 'file', 'all' }, run = function(call)
     require('countersign.review').decide('accept', (scope(call)))
   end },
-  reject = { desc = 'Reject the change under the cursor, the file’s, or all; words go to the model, ! asks for them', complete = { 'hunk', 'file', 'all' }, run = function(call)
+  reject = { desc = 'Reject the change under the cursor, the file’s, or all; a comment goes to the model, ! asks for it', complete = { 'hunk', 'file', 'all' }, run = function(call)
     local which, words = scope(call)
     if call.bang then
       require('countersign.review').reject_with_words(which)
@@ -142,14 +140,7 @@ return {
     require('countersign.review').decide('reset', (scope(call)))
   end },
   edit = { desc = 'Edit what the change under the cursor puts in', run = function()
-    require('countersign.review').choose(function(proposal, place)
-      require('countersign.review.side').open(proposal, place and place.file.path, function(view)
-        vim.api.nvim_set_current_win(vim.fn.win_findbuf(view.after)[1])
-        if place then
-          require('countersign.review.side').go_to(place)
-        end
-      end)
-    end)
+    require('countersign.review').sides()
   end },
   review = { desc = 'Start a code review', composer = true, complete = { 'uncommitted', 'branch', 'commit', 'custom' }, run = review },
   findings = { desc = 'List what reviews found (quickfix)', run = findings },
@@ -165,6 +156,15 @@ return {
       client.request(thread.client, 'turn/diff', { threadId = thread.id }, function(result)
         show_diff(result.diff, result.turnId or thread.id)
       end)
+    end)
+  end },
+  files = { desc = 'Keep or undo the files that a command changed', composer = true, run = function()
+    with_thread(function(thread)
+      local item = require('countersign.chat.changed').last(thread)
+      if not item then
+        return client.tell('no command has changed a file that is not kept or undone.')
+      end
+      require('countersign.chat.changed').pick(thread, item)
     end)
   end },
   undo = { desc = 'Undo the last turn’s changes to files', composer = true, run = function()

@@ -26,7 +26,7 @@ return {
     require('countersign.chat.window').new(call.bang and 'split' or nil)
   end },
   ask = { desc = 'Ask about the line or the range', range = true, run = function(call)
-    require('countersign.actions').ask(call.range, call.words)
+    require('countersign.actions').ask(call.range, call.words, call.bang)
   end },
   fix = { desc = 'Have the problems of the line or the range fixed', range = true, run = function(call)
     require('countersign.actions').fix(call.range, call.words)
@@ -56,16 +56,16 @@ return {
   stop = { desc = 'Stop the running turn', composer = true, run = function()
     with_thread(function(thread)
       if require('countersign.recover').stop(thread) then
-        return client.tell('it is not retried.')
+        return client.tell('retry canceled.')
       end
       client.request(thread.client, 'turn/interrupt', { threadId = thread.id }, function(result)
         if not result.interrupted then
-          client.tell('nothing runs.')
+          client.tell('no turn is running.')
         end
       end)
     end)
   end },
-  retry = { desc = 'Try again after a turn that failed', composer = true, complete = { 'wait' }, run = function(call)
+  retry = { desc = 'Try again: after a turn that failed, or now instead of later', composer = true, complete = { 'wait', 'model' }, run = function(call)
     with_thread(function(thread)
       require('countersign.recover').retry(thread, call.words)
     end)
@@ -77,6 +77,14 @@ return {
   end },
   answer = { desc = 'Open the pending question', run = function()
     require('countersign.ask').open()
+  end },
+  add = { desc = 'Point at a file in the next message', composer = true, complete = 'file', range = true, run = function(call)
+    local path = call.words ~= '' and call.words or require('countersign.explorer').path()
+    if not path then
+      return client.tell('there is no file here. Name one: :Countersign add FILE')
+    end
+    local lines = call.range and call.words == '' and { start = call.range[1] - 1, ['end'] = call.range[2] } or nil
+    require('countersign.composer').mention(path, lines)
   end },
   image = { desc = 'Send a picture along', composer = true, complete = 'file', run = function(call)
     if call.words ~= '' then

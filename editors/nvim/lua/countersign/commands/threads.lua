@@ -74,7 +74,7 @@ return {
   archive = { desc = 'Archive the conversation', run = function()
     with_thread(function(thread)
       client.request(thread.client, 'thread/archive', { threadId = thread.id }, function()
-        client.tell('the conversation is archived; :Countersign unarchive brings it back.')
+        client.tell('conversation archived. :Countersign unarchive undoes it.')
       end)
     end)
   end },
@@ -86,24 +86,17 @@ return {
     end)
   end },
   delete = { desc = 'Delete a conversation for good', run = function()
-    require('countersign.pick').thread({ prompt = 'Delete for good' }, function(thread, server)
-      confirm(('Delete “%s” for good? Nothing brings it back.'):format(require('countersign.picker').line(thread.name or thread.preview)), 'Delete it', function()
+    require('countersign.pick').thread({ prompt = 'Delete' }, function(thread, server)
+      confirm(('Delete “%s”? This cannot be undone.'):format(require('countersign.picker').line(thread.name or thread.preview)), 'Delete it', function()
         client.request(server, 'thread/delete', { threadId = thread.id }, function()
           client.tell('the conversation is deleted.')
         end)
       end)
     end)
   end },
-  rollback = { desc = 'Drop the last turns from the conversation; files stay', composer = true, run = function(call)
+  rollback = { desc = 'Restore checkpoint: conversation, files, or both, as before your last message', composer = true, run = function(call)
     with_thread(function(thread)
-      local count = tonumber(call.words) or 1
-      require('countersign.recover').roll_back(thread, count, function(result)
-        client.tell(result.message)
-      end, function(error)
-        if error then
-          client.tell(error.message, vim.log.levels.ERROR)
-        end
-      end)
+      require('countersign.rollback').begin(thread, math.max(1, math.floor(tonumber(call.words) or 1)))
     end)
   end },
   compact = { desc = 'Compact the conversation to make room', composer = true, run = function()

@@ -1,5 +1,6 @@
 --- Waiting changes in the files' own buffers: what goes is marked, what comes stands below it as virtual lines.
 local config = require('countersign.config')
+local hold = require('countersign.review.hold')
 local proposals = require('countersign.proposals')
 local screen = require('countersign.review.screen')
 local seen = require('countersign.review.seen')
@@ -103,62 +104,127 @@ local function new_lines(new, old, room)
 end
 
 local words = {
-  accepted = { '✓ accepted (pending)', 'CountersignAccepted' },
   rejected = { '✗ rejected', 'CountersignRejected' },
   applied = { '✓ applied', 'CountersignAccepted' },
 }
 
---- Draws one hunk; what was drawn, where that is one that waits and fits.
----@return countersign.Drawn?
-local function draw_hunk(buf, place, number, total, room)
-  local hunk, last = place.hunk, vim.api.nvim_buf_line_count(buf)
-  local first, behind = math.min(place.range.start, last), math.min(place.range['end'], last)
-  local decided = words[hunk.status]
-  if decided then
-    vim.api.nvim_buf_set_extmark(buf, namespace, math.min(first, last - 1), 0, { virt_text = { decided }, virt_text_pos = 'eol' })
-    return
+--- How many changes of a proposal nobody has decided on.
+local function undecided(proposal)
+  local count = 0
+  for _, file in ipairs(proposal.files) do
+    for _, hunk in ipairs(file.hunks) do
+      count = count + ((hunk.status == 'pending' or hunk.status == 'conflicting') and 1 or 0)
+    end
   end
-  local title = ('change %d of %d'):format(number, total)
-  if hunk.status == 'conflicting' then
-    local row = math.min(first, last - 1)
-    local text = ('⚠ %s does not fit any more: %s'):format(title, visible.text(hunk.conflict or 'the text has changed'))
-    vim.api.nvim_buf_set_extmark(buf, namespace, row, 0, { virt_text = { { text, 'CountersignConflict' } }, virt_text_pos = 'eol' })
-    return
+  return count
+end
+
+--- What was decided and can be decided again.
+local function decision(place)
+  local text, group = unpack(words[place.hunk.status] or { '✓ accepted (pending)', 'CountersignAccepted' })
+  local left = undecided(place.proposal)
+  if place.hunk.status == 'accepted' and left > 0 then
+    text = ('✓ accepted, applied when %d more %s decided'):format(left, left == 1 and 'is' or 'are')
   end
-  local old, new = lines_of(hunk.oldText), lines_of(hunk.newText)
+  if place.hunk.status ~= 'applied' then
+    text = text .. ' · undo decision: :Countersign reset'
+  end
+  return { text, group }
+end
+
+--- Marks the old lines of a hunk, and in each what goes of it.
+---@return boolean paired Whether each old line has a new one.
+local function mark_old(buf, first, behind, old, new)
   for row = first, behind - 1 do
     vim.api.nvim_buf_set_extmark(buf, namespace, row, 0, { line_hl_group = 'CountersignDelete', priority = 50 })
   end
-  local paired = #old == #new
-  if paired then
-    for i, line in ipairs(old) do
-      local row = first + i - 1
-      local text = vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1]
-      if text == line then
-        local head, tail = differ(line, new[i])
-        if head + tail > #line * 0.3 and head < #line - tail then
-          vim.api.nvim_buf_set_extmark(buf, namespace, row, head, { end_col = #line - tail, hl_group = 'CountersignDeleteText', priority = 60 })
-        end
+  if #old ~= #new then
+    return false
+  end
+  for i, line in ipairs(old) do
+    local row = first + i - 1
+    local text = vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1]
+    if text == line then
+      local head, tail = differ(line, new[i])
+      if head + tail > #line * 0.3 and head < #line - tail then
+        vim.api.nvim_buf_set_extmark(buf, namespace, row, head, { end_col = #line - tail, hl_group = 'CountersignDeleteText', priority = 60 })
       end
     end
   end
+  return true
+end
+
+--- How the person decides on the change under the cursor: by their keys, where they have bound some.
+local function how()
+  local keys = { ['accept-hunk'] = ':Countersign accept', ['reject-hunk'] = ':Countersign reject' }
+  for _, map in ipairs(vim.api.nvim_get_keymap('n')) do
+    local name = (map.rhs or ''):match('^<Plug>%(countersign%-(.*)%)$')
+    if keys[name or ''] then
+      keys[name] = map.lhs:gsub(' ', '<Space>')
+    end
+  end
+  return (' · accept: %s · reject: %s'):format(keys['accept-hunk'], keys['reject-hunk'])
+end
+
+--- Puts a label at what comes, where that has room for it, else above it.
+local function with_label(virtual, chunk, room)
+  if #virtual > 0 and width_of(virtual[1]) + 1 + width_of({ chunk }) <= room then
+    vim.list_extend(virtual[1], { { ' ', 'Normal' }, chunk })
+    return virtual
+  end
+  return vim.list_extend(screen.wrapped({ chunk }, room), virtual)
+end
+
+--- Draws what can not be decided as it is: what would have come is there to be read. It is none of what was shown to be accepted.
+local function draw_aside(buf, row, new, chunk, room)
+  local virtual = new_lines(new, nil, room)
+  for _, chunks in ipairs(virtual) do
+    for _, one in ipairs(chunks) do
+      one[2] = 'CountersignQuiet'
+    end
+  end
+  vim.api.nvim_buf_set_extmark(buf, namespace, row, 0, { virt_lines = vim.list_extend(screen.wrapped({ chunk }, room), virtual), priority = 60 })
+end
+
+--- Draws one hunk; what was drawn, where that is one that waits and fits.
+---@return countersign.Drawn?
+local function draw_hunk(buf, place, number, total, room, hint)
+  local hunk, last = place.hunk, vim.api.nvim_buf_line_count(buf)
+  local first, behind = math.min(place.range.start, last), math.min(place.range['end'], last)
+  if words[hunk.status] then
+    vim.api.nvim_buf_set_extmark(buf, namespace, math.min(first, last - 1), 0, { virt_text = { decision(place) }, virt_text_pos = 'eol' })
+    return
+  end
+  local title = ('change %d of %d'):format(number, total)
+  local old, new = lines_of(hunk.oldText), lines_of(hunk.newText)
+  if hunk.status == 'conflicting' then
+    local text = ('⚠ %s does not fit any more: %s'):format(title, visible.text(hunk.conflict or 'the text has changed'))
+    text = text .. (#new > 0 and '. What was proposed:' or '')
+    return draw_aside(buf, math.max(math.min(behind, last) - 1, 0), new, { text, 'CountersignConflict' }, room)
+  end
+  local paired = mark_old(buf, first, behind, old, new)
   local virtual, cut = new_lines(new, paired and old or nil, room)
   local beyond = proposals.beyond_text(place.file)
+  -- That a file is deleted is said at its top.
+  local row = math.max((place.file.kind.type == 'delete' and first + 1 or behind) - 1, 0)
+  if hunk.status == 'accepted' then
+    vim.api.nvim_buf_set_extmark(buf, namespace, row, 0, { virt_lines = with_label(virtual, decision(place), room), priority = 60 })
+    return
+  end
   local label = title
   if #new == 0 and #old > 0 then
-    label = label .. ': goes'
+    label = label .. ': lines removed'
   elseif #new > 0 and behind == 0 and (last > 1 or vim.api.nvim_buf_get_lines(buf, 0, 1, false)[1] ~= '') then
     -- What is above the first line of a window is not on the screen.
     label = label .. ', comes before line 1'
   end
   label = label .. (hunk.proposedText and ', edited by you' or '') .. (beyond and (': ' .. beyond) or '')
   local chunk = { label, 'CountersignHunk' }
-  -- That a file is deleted is said at its top.
-  local row = math.max((place.file.kind.type == 'delete' and first + 1 or behind) - 1, 0)
-  if #virtual > 0 and width_of(virtual[1]) + 1 + width_of({ chunk }) <= room then
-    vim.list_extend(virtual[1], { { ' ', 'Normal' }, chunk })
-  elseif #virtual > 0 or beyond then
-    virtual = vim.list_extend(screen.wrapped({ chunk }, room), virtual)
+  if #virtual > 0 or beyond then
+    -- Said only where it takes no row of its own.
+    local hinted = { label .. hint, 'CountersignHunk' }
+    local has_room = #virtual > 0 and width_of(virtual[1]) + 1 + width_of({ hinted }) <= room
+    virtual = with_label(virtual, has_room and hinted or chunk, room)
   end
   local mark
   if #virtual > 0 then
@@ -201,9 +267,9 @@ function M.draw(buf)
   if #places == 0 then
     return
   end
-  local now = { width = room_of(buf), hunks = {} }
+  local now, hint = { width = room_of(buf), hunks = {} }, how()
   for i, place in ipairs(places) do
-    now.hunks[key_of(place)] = draw_hunk(buf, place, i, #places, now.width)
+    now.hunks[key_of(place)] = draw_hunk(buf, place, i, #places, now.width, hint)
   end
   drawn[buf] = now
 end
@@ -295,7 +361,9 @@ function M.refresh(proposal)
   end
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     if vim.api.nvim_buf_is_loaded(buf) and paths[vim.api.nvim_buf_get_name(buf)] then
-      M.draw(buf)
+      hold.still(buf, function()
+        M.draw(buf)
+      end)
     end
   end
 end

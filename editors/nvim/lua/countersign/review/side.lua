@@ -82,8 +82,8 @@ local function text_of(buf, like)
   return (like == '' or vim.endswith(like, '\n')) and text .. eol or text
 end
 
---- Only the colours of a kind of file: nothing that would start a language server for one that is none.
-local function colour(buf, path)
+--- Only the colors of a kind of file: nothing that would start a language server for one that is none.
+local function color(buf, path)
   local filetype = vim.filetype.match({ filename = path })
   if filetype then
     vim.bo[buf].syntax = filetype
@@ -95,7 +95,7 @@ local function scratch(name, path, kind)
   local buf = vim.api.nvim_create_buf(false, true)
   pcall(vim.api.nvim_buf_set_name, buf, name)
   vim.bo[buf].buftype, vim.bo[buf].bufhidden, vim.bo[buf].swapfile = kind, 'wipe', false
-  colour(buf, path)
+  color(buf, path)
   return buf
 end
 
@@ -286,7 +286,7 @@ local function put(proposal, fresh, how)
     buffer = view.after,
     callback = function()
       set(view.after, view.result)
-      colour(view.after, view.path)
+      color(view.after, view.path)
       beside.annotate(view)
       M.reload(view)
     end,
@@ -315,6 +315,7 @@ local function put(proposal, fresh, how)
   views[#views + 1] = view
   look_soon()
   require('countersign.review.inline').draw(view.before)
+  M.go(view)
   if how.done then
     how.done(view)
   end
@@ -417,7 +418,21 @@ function M.go_to(place)
     if one.hunk.id == place.hunk.id then
       local line = math.min(one.first + 1, vim.api.nvim_buf_line_count(0))
       vim.api.nvim_win_set_cursor(0, { line, 0 })
+      vim.cmd('normal! zvzz')
     end
+  end
+end
+
+--- Goes to a hunk of a view that has been opened; to its first one where none is named.
+---@param view countersign.Side
+---@param place? countersign.Place
+function M.go(view, place)
+  local win = screen.windows(view.after)[1]
+  local first = edit.place(view.hunks)[1]
+  place = place and place.file.path == view.path and place or (first and { hunk = first.hunk })
+  if win and place then
+    vim.api.nvim_set_current_win(win)
+    M.go_to(place)
   end
 end
 
