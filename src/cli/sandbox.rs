@@ -7,7 +7,7 @@ use crate::exec::profile::{secrets, secrets_of_the_system};
 use crate::exec::{Confinement, role};
 use crate::protocol::settings::SandboxPolicy;
 use clap::{Parser as _, ValueEnum};
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -81,6 +81,9 @@ enum Policy {
     FullAccess,
 }
 
+/// How a command ends that there is no more to say of: well, never begun, stopped by the person's Ctrl-C.
+const SAID_OR_WANTED: [u8; 3] = [0, role::EXIT_REFUSED, 130];
+
 /// Its name.
 pub const NAME: &str = "sandbox";
 
@@ -112,12 +115,45 @@ pub fn run(args: Args) -> ExitCode {
 
 fn run_here(here: role::Here, args: Args) -> ExitCode {
     match prepare(&args) {
-        Ok((cwd, confinement)) => role::run_here(here, args.command, cwd, environment(&confinement), &confinement),
+        Ok((cwd, confinement)) => {
+            let status = role::run_here(here, args.command, cwd, environment(&confinement), &confinement);
+            let is_told = SAID_OR_WANTED.map(ExitCode::from).contains(&status);
+            // Whoever reads it from a file or a pipe gets what the command wrote.
+            if !is_told && !confinement.is_outside() && std::io::stderr().is_terminal() {
+                tell(&may_be_why(&confinement));
+            }
+            status
+        }
         Err(reason) => {
             tell(&reason);
             ExitCode::from(role::EXIT_REFUSED)
         }
     }
+}
+
+/// What a command could not do here, for a person who wonders why it failed; the kernel does not say which call it was.
+fn may_be_why(confinement: &Confinement) -> String {
+    let mut roots: Vec<String> = Vec::new();
+    for root in confinement.writable_roots() {
+        let root = root.display().to_string();
+        if !roots.contains(&root) {
+            roots.push(root);
+        }
+    }
+    let writes = match roots.split_last() {
+        None => "write nowhere (--policy workspace-write)".to_owned(),
+        Some((only, [])) => format!("write only in {only} (--writable DIR adds one)"),
+        Some((last, others)) => format!(
+            "write only in {} and {last} (--writable DIR adds one)",
+            others.join(", ")
+        ),
+    };
+    let reaches = match (confinement.network(), confinement.reaches_nobody()) {
+        (true, _) => "",
+        (false, true) => ", and reach no host (--host HOST, or --network for all)",
+        (false, false) => ", and reach only what was named (--host HOST, or --network for all)",
+    };
+    format!("It failed. In this sandbox it could {writes}{reaches}.")
 }
 
 fn tell(message: &str) {

@@ -2,6 +2,7 @@
 
 use super::place::{Place, User, has, has_root, users, words};
 use std::fs;
+use std::process::Command;
 
 #[test]
 fn tools_work_inside() {
@@ -292,6 +293,55 @@ fn the_exit_status_and_streams_are_the_commands_own() {
         (output.stdout.as_slice(), output.stderr.as_slice()),
         (&b"out\n"[..], &b"err\n"[..])
     );
+}
+
+/// A person at a terminal who wonders why a command failed hears what it could not do; whoever reads a pipe gets the command's own words.
+#[test]
+fn at_a_terminal_a_failure_is_followed_by_what_the_sandbox_keeps() {
+    let place = Place::new(User::Own);
+    let work = place.work.display();
+    let none = ", and reach no host (--host HOST, or --network for all).";
+    for (options, script, expected) in [
+        (
+            &["--no-tmp"][..],
+            "exit 3",
+            format!("In this sandbox it could write only in {work} (--writable DIR adds one){none}"),
+        ),
+        (
+            &["--policy", "read-only", "--network"],
+            "exit 3",
+            "it could write nowhere (--policy workspace-write).".to_owned(),
+        ),
+        (
+            &["--no-tmp", "--host", "example.org"],
+            "exit 3",
+            "and reach only what was named (--host HOST, or --network for all).".to_owned(),
+        ),
+        (&[], "exit 0", String::new()),
+        (&[], "exit 130", String::new()),
+        (&["--policy", "full-access"], "exit 3", String::new()),
+    ] {
+        let at_terminal = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
+        let mut command = Command::new("python3");
+        command.args(["-c", at_terminal]).arg(&place.program).arg("sandbox");
+        command.args(options).args(["--", "sh", "-c", script]);
+        place.dress(&mut command);
+        let output = command.output().expect("python3");
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(
+            told.contains("It failed."),
+            !expected.is_empty(),
+            "{options:?} {script}: {told}"
+        );
+        assert!(told.contains(&expected), "{options:?}: {told}");
+        let quiet = place.shell(options, script);
+        assert!(
+            quiet.stdout.is_empty() && quiet.stderr.is_empty(),
+            "{options:?} {script}: {}",
+            words(&quiet)
+        );
+        assert_eq!(output.status.code(), quiet.status.code(), "{options:?} {script}");
+    }
 }
 
 #[test]
