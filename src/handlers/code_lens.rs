@@ -1,4 +1,4 @@
-//! `textDocument/codeLens`: above each waiting hunk what it is, and the ways to decide; above the first line the same for
+//! `textDocument/codeLens`: above each waiting hunk the ways to decide, and what it is; above the first line the same for
 //! the file where it has several.
 
 use super::chat;
@@ -65,13 +65,13 @@ fn of_file(proposal: &Proposal, file: &ProposalFile, changes: &[Change<'_>], len
         path: Some(file.path.clone()),
         hunk_id: None,
     };
-    let title = format!("{} pending changes", changes.len());
-    lenses.push(lens(0, &title, command::SHOW_PROPOSAL, &show));
     if changes.iter().any(|change| change.trouble().is_none()) {
         lenses.push(lens(0, "✓ Accept all", command::DECIDE, &all(ProposalDecision::Accept)));
     }
     lenses.push(lens(0, "✗ Reject all", command::DECIDE, &all(ProposalDecision::Reject)));
     lenses.push(lens(0, "Show", command::SHOW_PROPOSAL, &show));
+    let title = format!("{} pending changes", changes.len());
+    lenses.push(lens(0, &title, command::SHOW_PROPOSAL, &show));
 }
 
 fn of_change(change: &Change<'_>, last: u32, lenses: &mut Vec<CodeLens>) {
@@ -88,12 +88,6 @@ fn of_change(change: &Change<'_>, last: u32, lenses: &mut Vec<CodeLens>) {
         feedback: None,
     };
     let show = show(change.proposal, &change.hunk.id);
-    lenses.push(lens(
-        line,
-        &format!("Agent: {}", change.summary()),
-        command::SHOW_PROPOSAL,
-        &show,
-    ));
     if change.trouble().is_none() {
         lenses.push(lens(
             line,
@@ -109,6 +103,13 @@ fn of_change(change: &Change<'_>, last: u32, lenses: &mut Vec<CodeLens>) {
         &decide(ProposalDecision::Reject),
     ));
     lenses.push(lens(line, "Show", command::SHOW_PROPOSAL, &show));
+    // Last, since it may not fit in the line.
+    lenses.push(lens(
+        line,
+        &format!("Agent: {}", change.summary()),
+        command::SHOW_PROPOSAL,
+        &show,
+    ));
 }
 
 fn show(proposal: &Proposal, hunk: &HunkId) -> ShowProposal {

@@ -394,18 +394,18 @@ async fn hunks_are_decided_where_they_lie() {
     assert_eq!(
         places,
         [
-            (0, "2 pending changes"),
             (0, "✓ Accept all"),
             (0, "✗ Reject all"),
             (0, "Show"),
-            (3, "Agent: change 1 of 2, −1 +1: `2` → `two`"),
+            (0, "2 pending changes"),
             (3, "✓ Accept"),
             (3, "✗ Reject"),
             (3, "Show"),
-            (9, "Agent: change 2 of 2, −1 +1: `8` → `eight`"),
+            (3, "Agent: change 1 of 2, −1 +1: `2` → `two`"),
             (9, "✓ Accept"),
             (9, "✗ Reject"),
             (9, "Show"),
+            (9, "Agent: change 2 of 2, −1 +1: `8` → `eight`"),
         ]
     );
     // The person rewrites the second hunk's line: it can only be rejected, and says why.
