@@ -38,7 +38,10 @@ pub(super) struct Run<'a> {
     cwd: PathBuf,
     actions: Vec<CommandAction>,
     timeout: Duration,
+    /// Why the model wants it, in its words.
     justification: Option<String>,
+    /// Where it goes instead of being run, in our words.
+    place: Option<String>,
     /// What the model asks for beyond the policy, for this command.
     permissions: Vec<Permission>,
     /// What of it was given for this command alone.
@@ -138,7 +141,8 @@ impl<'a> Run<'a> {
             argv: call.argv,
             cwd,
             timeout: call.timeout.unwrap_or(DEFAULT_TIMEOUT),
-            justification: call.justification,
+            justification: call.justification.filter(|words| !words.trim().is_empty()),
+            place: None,
             permissions: call.permissions,
             granted: OnceLock::new(),
             typed: None,
@@ -151,6 +155,14 @@ impl<'a> Run<'a> {
     pub(super) fn typed(self, confined: Confined) -> Self {
         Self {
             typed: Some(confined),
+            ..self
+        }
+    }
+
+    /// The same with words of ours on where it goes.
+    pub(super) fn goes_to(self, place: String) -> Self {
+        Self {
+            place: Some(place),
             ..self
         }
     }

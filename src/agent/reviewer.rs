@@ -377,6 +377,7 @@ fn action_of(approval: &Approval) -> GuardianAction {
         },
         Approval::Permission(permission) => GuardianAction::Permission {
             request: permission.reason.clone(),
+            justification: permission.justification.clone(),
             permissions: permission.permissions.clone(),
             folders: permission.folders.clone(),
             covers: permission.accept_covers,

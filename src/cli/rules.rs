@@ -3,7 +3,7 @@
 use crate::config::{self, Config, Sources as ConfigSources};
 use crate::exec::Confinement;
 use crate::exec::command::{self, Judgement, shell_text};
-use crate::exec::decide::{Case, Escalation, Kept, Scene, SessionGrants, Verdict, decide};
+use crate::exec::decide::{Case, Kept, Scene, SessionGrants, Verdict, decide};
 use crate::exec::profile::{Place, secrets, secrets_of_the_system};
 use crate::exec::rules::{self, Rule, Rules, Sources};
 use crate::protocol::config::ConfigWarning;
@@ -425,7 +425,7 @@ impl<'a> Judge<'a> {
             },
             approval: self.approval,
             sandbox: &self.sandbox,
-            escalation: escalated.then_some(Escalation { justification: None }),
+            escalated,
             grants: &self.grants,
             rules: self.rules,
             walls: self.walls,

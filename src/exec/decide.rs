@@ -41,12 +41,8 @@ use ruling::Ruling;
 use std::fmt;
 use std::path::PathBuf;
 
-/// The model's wish to run a command outside the sandbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Escalation<'a> {
-    /// Why, in the model's words.
-    pub justification: Option<&'a str>,
-}
+/// What is said of a command that the model wants outside.
+const ASKS_TO_LEAVE: &str = "The model asks to run it outside the sandbox.";
 
 /// All that the verdict depends on.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +52,8 @@ pub struct Case<'a> {
     pub scene: Scene<'a>,
     pub approval: ApprovalPolicy,
     pub sandbox: &'a SandboxPolicy,
-    pub escalation: Option<Escalation<'a>>,
+    /// The model asks to run it outside the sandbox. What it says of that is not ours, and stands apart from the verdict's words.
+    pub escalated: bool,
     /// What the person has allowed for this session.
     pub grants: &'a SessionGrants,
     pub rules: &'a Rules,
@@ -220,14 +217,14 @@ impl<'a> Deciding<'_, 'a> {
             SandboxMode::DangerFullAccess => Confined::Outside,
         };
         // With full access there is nothing to leave.
-        let escalation = case.escalation.filter(|_| inside != Confined::Outside);
+        let escalated = case.escalated && inside != Confined::Outside;
         if let Some(rule) = ruling.denied() {
             let reason = format!("The command was not run: {} denies it.{}", named(rule), reason_of(rule));
             return (Verdict::Refuse { reason }, Some(rule));
         }
         let dangerous = self.judgement.label == Label::Dangerous;
         // Where nothing may be written, a command leaves the sandbox only if the model says that it has to.
-        let may_leave = inside == Confined::Workspace || escalation.is_some();
+        let may_leave = inside == Confined::Workspace || escalated;
         let lets_out = ruling.allowed.filter(|allowed| {
             allowed.outside
                 && may_leave
@@ -242,29 +239,18 @@ impl<'a> Deciding<'_, 'a> {
         if let Some(allowed) = lets_out {
             return (Verdict::Run(Confined::Outside), Some(allowed.rule));
         }
-        if escalation.is_some() && !asks_to_leave(approval) {
+        if escalated && !asks_to_leave(approval) {
             return (refuse_to_leave(approval), None);
         }
-        let confined = if escalation.is_some() {
-            Confined::Outside
-        } else {
-            inside
-        };
+        let confined = if escalated { Confined::Outside } else { inside };
         if let Some(rule) = ruling.asked() {
-            return (self.ask_by_rule(rule, confined, escalation), Some(rule));
+            return (self.ask_by_rule(rule, confined, escalated), Some(rule));
         }
         if dangerous {
-            return (self.on_danger(confined, escalation), None);
+            return (self.on_danger(confined, escalated), None);
         }
-        if let Some(escalation) = escalation {
-            let reason = match escalation.justification.map(str::trim).filter(|text| !text.is_empty()) {
-                Some(justification) => format!(
-                    "The model asks to run it outside the sandbox and says: {}",
-                    crate::shown::line(justification)
-                ),
-                None => "The model asks to run it outside the sandbox and gives no reason.".to_owned(),
-            };
-            return (self.ask(Confined::Outside, reason), ruling.suspended);
+        if escalated {
+            return (self.ask(Confined::Outside, ASKS_TO_LEAVE.to_owned()), ruling.suspended);
         }
         match approval {
             ApprovalPolicy::Untrusted if !self.reads_when(confined) => match ruling
@@ -384,7 +370,7 @@ impl<'a> Deciding<'_, 'a> {
     }
 
     /// A rule asks, under every policy that lets somebody be asked about rules.
-    fn ask_by_rule(&self, rule: &Rule, confined: Confined, escalation: Option<Escalation<'_>>) -> Verdict {
+    fn ask_by_rule(&self, rule: &Rule, confined: Confined, escalated: bool) -> Verdict {
         let approval = self.case.approval;
         let may_ask = match approval {
             ApprovalPolicy::Never => false,
@@ -406,10 +392,10 @@ impl<'a> Deciding<'_, 'a> {
         if let Some(danger) = self.judgement.danger() {
             reason.push_str(&format!(" It {danger}."));
         }
-        self.ask(confined, with_justification(reason, escalation))
+        self.ask(confined, with_wish(reason, escalated))
     }
 
-    fn on_danger(&self, confined: Confined, escalation: Option<Escalation<'_>>) -> Verdict {
+    fn on_danger(&self, confined: Confined, escalated: bool) -> Verdict {
         let danger = self.judgement.danger().unwrap_or("is dangerous");
         match (self.case.approval, confined) {
             (ApprovalPolicy::Never, Confined::Outside) => Verdict::Refuse {
@@ -425,7 +411,7 @@ impl<'a> Deciding<'_, 'a> {
                      that. Do it in a way that can be undone."
                 ),
             },
-            _ => self.ask(confined, with_justification(format!("It {danger}."), escalation)),
+            _ => self.ask(confined, with_wish(format!("It {danger}."), escalated)),
         }
     }
 
@@ -528,13 +514,10 @@ fn reason_of(rule: &Rule) -> String {
     })
 }
 
-fn with_justification(reason: String, escalation: Option<Escalation<'_>>) -> String {
-    match escalation.and_then(|escalation| escalation.justification) {
-        Some(justification) => format!(
-            "{reason} It would run outside the sandbox: {}",
-            crate::shown::line(justification)
-        ),
-        None => reason,
+fn with_wish(reason: String, escalated: bool) -> String {
+    match escalated {
+        true => format!("{reason} {ASKS_TO_LEAVE}"),
+        false => reason,
     }
 }
 

@@ -186,8 +186,11 @@ pub struct PermissionApproval {
     pub folders: Vec<PathBuf>,
     /// The files that the patch changes there.
     pub paths: Vec<PathBuf>,
-    /// What is asked and what a yes covers, in words.
+    /// What is asked and what a yes covers, in our words.
     pub reason: String,
+    /// Why, in the model's own words; to be shown apart from ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub justification: Option<String>,
     /// What looks like something else in what is asked, in sentences; to be shown with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

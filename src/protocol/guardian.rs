@@ -54,6 +54,9 @@ pub enum GuardianAction {
     Permission {
         /// What is asked for, in words.
         request: String,
+        /// Why, in the model's own words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        justification: Option<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         permissions: Vec<Permission>,
         /// Folders that a patch writes in.

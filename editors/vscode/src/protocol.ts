@@ -782,6 +782,8 @@ export type GuardianAction =
     "type": "permission";
   /** What is asked for, in words. */
   request: string;
+  /** Why, in the model's own words. */
+  justification?: string | null;
     permissions?: Array<Permission>;
   /** Folders that a patch writes in. */
   folders?: Array<string>;
@@ -1274,8 +1276,10 @@ export type PermissionApproval = {
   folders: Array<string>;
   /** The files that the patch changes there. */
   paths: Array<string>;
-  /** What is asked and what a yes covers, in words. */
+  /** What is asked and what a yes covers, in our words. */
   reason: string;
+  /** Why, in the model's own words; to be shown apart from ours. */
+  justification?: string | null;
   /** What looks like something else in what is asked, in sentences; to be shown with it. */
   notes?: Array<string>;
   availableDecisions: Array<ApprovalDecision>;

@@ -325,7 +325,7 @@ test("a question names the program that runs, and is answered with yes only wher
     assert.ok(!fitsMessage(approvalMessage({ ...asked, ...more })), JSON.stringify(more).slice(0, 80));
   }
   // What the server repeats of the agent's words is said once, as the agent's; and a command comes behind all that is ours.
-  const leaves = approvalWords({ ...asked, reason: "The model asks to run it outside the sandbox and says: I must. Note: ok.", justification: "I must. Note: ok." });
+  const leaves = approvalWords({ ...asked, reason: "The model asks to run it outside the sandbox.", justification: "I must.\nNote: ok." });
   assert.deepEqual([leaves.details, leaves.said], [["The model asks to run it outside the sandbox."], [{ who: "The agent's reason", text: "I must. Note: ok." }]]);
   const posing = "true # Runs in /w · sandbox: reads only. It is harmless.";
   assert.ok(approvalMessage({ ...asked, display: posing }).startsWith("Run this command? Runs in /w/shop · outside the sandbox. It is not known. Command: true #"));

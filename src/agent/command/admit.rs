@@ -10,12 +10,15 @@ use super::ask::Asked;
 use crate::agent::aside::aside;
 use crate::agent::asking::Subject;
 use crate::agent::line;
-use crate::exec::decide::{self, Case, Escalation, Scene, Verdict};
+use crate::exec::decide::{self, Case, Scene, Verdict};
 use crate::exec::{self, Confinement};
 use crate::protocol::item::{Confined, ItemStatus};
 use crate::protocol::settings::{ApprovalPolicy, SandboxMode};
 use crate::tools::ToolOutput;
 use std::sync::Arc;
+
+/// Of a model that asks to leave the sandbox and does not say why.
+const GIVES_NO_REASON: &str = "It gives no reason.";
 
 impl Run<'_> {
     /// Decides on it and, where the verdict says so, asks. How it runs, or what the model is told since it does not. Where
@@ -47,12 +50,13 @@ impl Run<'_> {
                     confined,
                     scopes,
                 } => {
-                    // Of what is typed our own words say where it goes.
-                    let place = self.justification.as_deref().filter(|_| typed.is_some());
-                    let reason = match place {
-                        Some(place) => format!("{reason} {place}"),
-                        None => reason,
-                    };
+                    let silent = escalated && confined == Confined::Outside && self.justification.is_none();
+                    let ours = [
+                        Some(reason),
+                        silent.then(|| GIVES_NO_REASON.to_owned()),
+                        self.place.clone(),
+                    ];
+                    let reason = ours.into_iter().flatten().collect::<Vec<_>>().join(" ");
                     (confined, Some((reason, scopes)))
                 }
             };
@@ -105,7 +109,7 @@ impl Run<'_> {
         judge: impl FnOnce(&Case<'_>) -> T + Send + 'static,
     ) -> T {
         let turn = self.turn.clone();
-        let (argv, cwd, justification) = (self.argv.clone(), self.cwd.clone(), self.justification.clone());
+        let (argv, cwd) = (self.argv.clone(), self.cwd.clone());
         let is_certain = self.typed.is_none();
         aside(move || {
             let env = turn.command_environment(&Confinement::outside());
@@ -124,9 +128,7 @@ impl Run<'_> {
                 },
                 approval: turn.settings.approval_policy,
                 sandbox: &turn.settings.sandbox_policy,
-                escalation: escalated.then_some(Escalation {
-                    justification: justification.as_deref(),
-                }),
+                escalated,
                 grants: &grants,
                 rules: &rules,
                 walls,

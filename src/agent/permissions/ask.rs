@@ -61,6 +61,7 @@ impl Turn {
                     .to_owned(),
             );
         }
+        let why = asked.reason.map(str::trim).filter(|reason| !reason.is_empty());
         // What is dangerous is asked about in each session.
         let may_stand = missing.iter().all(|one| wanted::warning(self, one).is_none());
         let approval = PermissionApproval {
@@ -75,7 +76,8 @@ impl Turn {
             accept_covers: covers,
             folders: Vec::new(),
             paths: Vec::new(),
-            reason: self.question(&missing, asked.reason, asked.command.as_deref()),
+            reason: self.question(&missing, why.is_none(), asked.command.as_deref()),
+            justification: why.map(str::to_owned),
             notes: Vec::new(),
             available_decisions: decisions(may_stand),
         };
@@ -142,18 +144,14 @@ impl Turn {
         }
     }
 
-    /// The words of the question.
-    fn question(&self, missing: &[Permission], reason: Option<&str>, command: Option<&str>) -> String {
+    /// Our words of the question; the model's stand apart.
+    fn question(&self, missing: &[Permission], is_silent: bool, command: Option<&str>) -> String {
         let list: Vec<String> = missing.iter().map(|one| shown::exact(&one.to_string())).collect();
         let who = match command {
             Some(command) => format!("The command `{}` asks to {}.", shown::exact(command), list.join(", ")),
             None => format!("The model asks that commands may {}.", list.join(", ")),
         };
-        let why = match reason.map(str::trim).filter(|reason| !reason.is_empty()) {
-            // On one line: what the model says begins none that could be one of ours.
-            Some(reason) => format!(" It says why: {}", shown::line(reason)),
-            None => " It does not say why.".to_owned(),
-        };
+        let why = if is_silent { " It gives no reason." } else { "" };
         let warnings = missing.iter().filter_map(|one| wanted::warning(self, one));
         let warnings: String = warnings.map(|words| format!(" {}", shown::line(&words))).collect();
         format!("{who}{why}{warnings}")

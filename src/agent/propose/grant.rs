@@ -157,6 +157,7 @@ async fn ask(
         folders: folders.to_vec(),
         paths: shut.iter().map(|shut| shut.path.clone()).collect(),
         reason: reason(turn, folders, shut),
+        justification: None,
         notes: Vec::new(),
         available_decisions: vec![
             ApprovalDecision::AcceptForSession,

@@ -114,7 +114,7 @@ async fn admit(turn: &Arc<Turn>, entry: &Entry, call: &TerminalWrite) -> Result<
     } else {
         ""
     };
-    let (argv, justification) = if is_shell {
+    let (argv, goes_to) = if is_shell {
         let why = format!("It is to be typed into terminal {}{place}.", entry.number);
         (vec!["bash".to_owned(), "-c".to_owned(), script], why)
     } else {
@@ -130,11 +130,12 @@ async fn admit(turn: &Arc<Turn>, entry: &Entry, call: &TerminalWrite) -> Result<
             workdir: Some(entry.cwd.display().to_string()),
             timeout: None,
             escalated: false,
-            justification: Some(justification),
+            justification: None,
             permissions: Vec::new(),
         },
     )
-    .await?;
+    .await?
+    .goes_to(goes_to);
     let run = match outside || !line.is_known() {
         true => run.typed(entry.confined),
         false => run,

@@ -322,7 +322,7 @@ pub(super) fn body(approval: &Approval, for_longer: bool) -> String {
             if !lines.is_empty() {
                 block.push_str(&format!("\n{}", fenced("text", &lines.join("\n"))));
             }
-            block
+            block + &said(asked.justification.as_deref())
         }
         Approval::Tool(tool) => format!(
             "Call {} of the MCP server {}. {}\n\n{}{}",
@@ -364,22 +364,21 @@ fn covers(scope: &str, always: Option<&AlwaysRule>) -> String {
 }
 
 fn command_question(asked: &CommandApproval) -> String {
-    let mut block = format!(
+    let block = format!(
         "{}\nin {}, {}. {}\n",
         fenced("sh", &asked.display),
         decided_code(&shown::path(&asked.cwd)),
         place(asked),
         decided(&asked.reason)
     );
-    if let Some(words) = asked
-        .justification
-        .as_deref()
-        .filter(|words| !asked.reason.contains(*words))
-    {
-        // On one line: what the agent says begins none that could be one of ours.
-        block.push_str(&format!("\nThe agent says: {}\n", decided(words)));
-    }
-    block + &covers(&asked.session_scope, asked.always_rule.as_ref())
+    block + &said(asked.justification.as_deref()) + &covers(&asked.session_scope, asked.always_rule.as_ref())
+}
+
+/// What the agent says of it. On one line: it begins none that could be one of ours.
+fn said(words: Option<&str>) -> String {
+    words
+        .map(|words| format!("\nThe agent says: {}\n", decided(words)))
+        .unwrap_or_default()
 }
 
 pub(super) fn question(request: &UserInputRequest, number: usize) -> String {

@@ -18,16 +18,13 @@ fn argv(text: &str) -> Vec<String> {
 
 /// A short form of the verdict.
 fn verdict(text: &str, approval: ApprovalPolicy, mode: SandboxMode, escalate: bool, grants: &SessionGrants) -> String {
-    let escalation = escalate.then_some(Escalation {
-        justification: Some("needs the network"),
-    });
     let sandbox = SandboxPolicy::from_mode(mode);
     let case = Case {
         argv: &argv(text),
         scene: Scene::at(Path::new("/w")),
         approval,
         sandbox: &sandbox,
-        escalation,
+        escalated: escalate,
         grants,
         rules: NO_RULES,
         walls: true,
@@ -129,36 +126,6 @@ fn all_combinations() {
             assert_eq!(verdict, expected, "{text} {approval:?} {mode:?} escalate={escalate}");
         }
     }
-}
-
-#[test]
-fn the_question_shows_the_justification() {
-    let sandbox = SandboxPolicy::default();
-    let grants = SessionGrants::default();
-    // On one line, and by whom.
-    let justification = "fetch the dependency.\n\nNote: it is safe.";
-    let argv = ["cargo".to_owned(), "fetch".to_owned()];
-    let case = |escalation| Case {
-        argv: &argv,
-        scene: Scene::at(Path::new("/w")),
-        approval: ApprovalPolicy::OnRequest,
-        sandbox: &sandbox,
-        escalation,
-        grants: &grants,
-        rules: NO_RULES,
-        walls: true,
-        beside: None,
-    };
-    let asked = decide(&case(Some(Escalation {
-        justification: Some(justification),
-    })));
-    assert!(
-        matches!(asked.verdict, Verdict::Ask { reason, .. } if reason.ends_with("says: fetch the dependency. Note: it is safe."))
-    );
-    let silent = decide(&case(Some(Escalation {
-        justification: Some("  "),
-    })));
-    assert!(matches!(silent.verdict, Verdict::Ask { reason, .. } if reason.contains("no reason")));
 }
 
 #[test]
@@ -394,7 +361,7 @@ fn rules_by_policy() {
                 scene: Scene::at(Path::new("/w")),
                 approval: *approval,
                 sandbox: &sandbox,
-                escalation: escalate.then_some(Escalation { justification: None }),
+                escalated: *escalate,
                 grants: &grants,
                 rules: &rules,
                 walls: true,
@@ -441,7 +408,7 @@ fn rules_are_found_in_long_commands_in_time() {
             scene: Scene::at(Path::new("/w")),
             approval: ApprovalPolicy::OnRequest,
             sandbox: &sandbox,
-            escalation: None,
+            escalated: false,
             grants: &grants,
             rules: &rules,
             walls: true,
@@ -471,7 +438,7 @@ fn while_a_file_is_broken_no_rule_allows_anything() {
                 scene: Scene::at(Path::new("/w")),
                 approval,
                 sandbox: &sandbox,
-                escalation: None,
+                escalated: false,
                 grants: &grants,
                 rules: &broken,
                 walls: true,
@@ -539,13 +506,12 @@ fn what_is_offered_for_always() {
             ApprovalPolicy::Untrusted
         };
         let sandbox = SandboxPolicy::default();
-        let escalation = escalate.then_some(Escalation { justification: None });
         let case = |rules| Case {
             argv: &argv,
             scene: Scene::at(Path::new("/w")),
             approval,
             sandbox: &sandbox,
-            escalation,
+            escalated: escalate,
             grants: &grants,
             rules,
             walls: true,
@@ -607,7 +573,7 @@ fn readers_in_the_open() {
                 scene: Scene::at(Path::new("/w")),
                 approval: ApprovalPolicy::Untrusted,
                 sandbox,
-                escalation: None,
+                escalated: false,
                 grants: &grants,
                 rules: NO_RULES,
                 walls,
@@ -636,7 +602,7 @@ fn a_rule_that_asks_is_not_answered_by_an_older_yes() {
             scene: Scene::at(Path::new("/w")),
             approval: ApprovalPolicy::OnRequest,
             sandbox: const { &SandboxPolicy::DangerFullAccess },
-            escalation: None,
+            escalated: false,
             grants,
             rules: &rules,
             walls: true,

@@ -12,7 +12,7 @@ pub fn decide_typed(case: &Case<'_>, confined: Confined) -> Verdict {
     let leaves = confined == Confined::Outside && case.sandbox.mode() != SandboxMode::DangerFullAccess;
     let none = SessionGrants::default();
     let by_itself = Case {
-        escalation: None,
+        escalated: false,
         grants: &none,
         walls: false,
         ..*case
@@ -59,7 +59,7 @@ pub fn decide_typed(case: &Case<'_>, confined: Confined) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Escalation, Scene};
+    use super::super::Scene;
     use super::*;
     use crate::exec::rules::{Rules, Sources, always_file, load};
     use crate::protocol::settings::SandboxPolicy;
@@ -82,7 +82,7 @@ mod tests {
             scene,
             approval,
             sandbox: &SandboxPolicy::from_mode(mode),
-            escalation: Some(Escalation { justification: None }),
+            escalated: true,
             grants: &grants,
             rules,
             walls: true,

@@ -1740,6 +1740,7 @@ fn permission() -> PermissionApproval {
                  and commands in the sandbox may write in /home/ada/shared until this session ends; with a no, nothing \
                  of this patch is written."
                 .into(),
+        justification: None,
         notes: Vec::new(),
         available_decisions: vec![
             ApprovalDecision::AcceptForSession,

@@ -375,14 +375,7 @@ pub(super) fn command_question(approval: &CommandApproval) -> String {
         Confined::Outside => "OUTSIDE the sandbox",
     };
     let what = in_words(approval);
-    let why = approval
-        .justification
-        .as_deref()
-        .filter(|words| !approval.reason.contains(*words));
-    // On one line: what the agent says begins none that could be one of ours.
-    let why = why
-        .map(|words| format!("\nThe agent says: {}", shown::line(words)))
-        .unwrap_or_default();
+    let why = said(approval.justification.as_deref());
     let session = match approval
         .available_decisions
         .contains(&ApprovalDecision::AcceptForSession)
@@ -458,10 +451,18 @@ pub(super) fn permission_question(permission: &PermissionApproval) -> String {
         }
     };
     format!(
-        "Countersign asks {what}:\n  {}\n{}",
+        "Countersign asks {what}:\n  {}\n{}{}",
         lines.join("\n  "),
-        shown::line(&permission.reason)
+        shown::line(&permission.reason),
+        said(permission.justification.as_deref())
     )
+}
+
+/// What the agent says of it. On one line: it begins none that could be one of ours.
+fn said(words: Option<&str>) -> String {
+    words
+        .map(|words| format!("\nThe agent says: {}", shown::line(words)))
+        .unwrap_or_default()
 }
 
 /// What each part of a command does, in brackets; nothing if nothing can be told.

@@ -485,7 +485,7 @@ async fn a_wish_to_leave_the_sandbox_is_asked_about_only_where_that_is_the_polic
     let script = json!([
         [
             wish("c1", "../one", json!("The file belongs there.")),
-            wish("c2", "../two", Value::Null)
+            wish("c2", "../two", json!("  "))
         ],
         [say("done")],
         [
@@ -503,11 +503,10 @@ async fn a_wish_to_leave_the_sandbox_is_asked_about_only_where_that_is_the_polic
     let story = stage.complete(&thread, "Go").await;
     let asked = story.all("approval/requested");
     assert_eq!(asked[0]["approval"]["justification"], "The file belongs there.");
-    assert!(
-        asked[0]["approval"]["reason"]
-            .as_str()
-            .unwrap()
-            .contains("belongs there")
+    // Our words and the model's stand apart.
+    assert_eq!(
+        asked[0]["approval"]["reason"],
+        "The model asks to run it outside the sandbox."
     );
     assert!(asked[1]["approval"]["reason"].as_str().unwrap().contains("no reason"));
     assert!(stage.path("../one").exists() && !stage.path("../two").exists());

@@ -2,7 +2,7 @@
 
 use super::repel;
 use crate::exec::place::{Place, User};
-use countersign::exec::decide::{Case, Escalation, Kept, Scene, SessionGrants, Verdict, decide};
+use countersign::exec::decide::{Case, Kept, Scene, SessionGrants, Verdict, decide};
 use countersign::exec::rules::{self, Rules, Sources};
 use countersign::protocol::item::Confined;
 use countersign::protocol::settings::{ApprovalPolicy, SandboxPolicy};
@@ -66,9 +66,7 @@ impl Said {
             },
             approval,
             sandbox,
-            escalation: Some(Escalation {
-                justification: Some("needed"),
-            }),
+            escalated: true,
             grants: &self.grants,
             rules: &self.rules,
             walls: true,

@@ -1220,7 +1220,7 @@ fn a_rule_for_a_folder_does_not_hold_behind_a_link_in_it() {
                 },
                 approval: ApprovalPolicy::OnRequest,
                 sandbox: &SandboxPolicy::default(),
-                escalation: Some(countersign::exec::decide::Escalation { justification: None }),
+                escalated: true,
                 grants: &said.grants,
                 rules: &said.rules,
                 walls: true,

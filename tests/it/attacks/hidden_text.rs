@@ -77,6 +77,31 @@ async fn a_question_shows_what_hides() {
     });
 }
 
+/// Who asks for more than the sandbox allows says why in words of their own, which stand apart from ours.
+#[tokio::test]
+async fn a_wish_for_more_says_whose_words_are_whose() {
+    let script = json!([
+        [{"call": {"tool": "request_permissions", "id": "p", "arguments": {
+            "permissions": [{"type": "network"}],
+            "reason": "as\u{202e}ked\n in /safe\nAlways would cover nothing",
+        }}}],
+        [{"say": "All done."}],
+    ]);
+    let work = Work::start(HELIX, &[("a.txt", "a\n")], script).await;
+    work.open("a.txt");
+    work.fix("a.txt").await;
+    let question = work.question().await;
+    let message = question.params["message"].as_str().unwrap_or_default().to_owned();
+    let said = message.lines().filter(|line| line.contains("cover nothing"));
+    assert_eq!(
+        said.collect::<Vec<_>>(),
+        ["The agent says: as<U+202E>ked in /safe Always would cover nothing"],
+        "{message}"
+    );
+    work.press(&question, "Deny");
+    work.done().await;
+}
+
 /// The name of a file, on every place that names it.
 #[tokio::test]
 async fn names_of_files_show_what_hides() {

@@ -156,7 +156,7 @@ fn a_variable_that_steers_programs_makes_a_command_more_than_it_is() {
             scene: Scene::at(Path::new("/w")),
             approval: ApprovalPolicy::Untrusted,
             sandbox: &SandboxPolicy::DangerFullAccess,
-            escalation: None,
+            escalated: false,
             grants: &grants,
             rules: &rules,
             walls: true,

@@ -130,17 +130,14 @@ export function approvalWords(approval: Approval): { title: string; code: string
   if ("command" in approval) {
     // To the letter as the server writes it: which program runs is part of it, whatever its name.
     const code = visible(approval.display);
-    const why = approval.justification ? oneLine(approval.justification) : "";
-    // The server repeats what the agent says; that stands below, as the agent's.
-    const own = why === "" ? reason : reason.replace(/^(The model asks to run it outside the sandbox) and says: .*$/s, "$1.");
     return {
       title: "Run this command?",
       code,
       line: code,
       // All of it: folders of the same name are not the same.
       where: `in ${oneLine(approval.cwd)} · ${confinedWords[approval.confined]}`,
-      details: [...notes, own].filter((one) => one !== ""),
-      said: [...(why === "" ? [] : [{ who: "The agent's reason", text: why }]), ...(approval.risk ? [{ who: `Risk, as a model sees it: ${approval.risk.level}`, text: oneLine(approval.risk.description) }] : [])],
+      details: [...notes, reason].filter((one) => one !== ""),
+      said: [...reasonOf(approval.justification), ...(approval.risk ? [{ who: `Risk, as a model sees it: ${approval.risk.level}`, text: oneLine(approval.risk.description) }] : [])],
     };
   }
   if ("server" in approval) {
@@ -154,7 +151,13 @@ export function approvalWords(approval: Approval): { title: string; code: string
   }
   const wanted = approval.permissions?.length ? approval.permissions.map(permissionWords) : approval.folders.map((folder) => `Write in ${folder}`);
   const code = visible(wanted.join("\n"));
-  return { title: approval.permissions?.length ? "Allow more than the sandbox does?" : "Allow writing outside the workspace?", code, line: code, where: undefined, details: [...notes, reason].filter((one) => one !== ""), said: [] };
+  return { title: approval.permissions?.length ? "Allow more than the sandbox does?" : "Allow writing outside the workspace?", code, line: code, where: undefined, details: [...notes, reason].filter((one) => one !== ""), said: reasonOf(approval.justification) };
+}
+
+/** What the agent says of it. */
+function reasonOf(justification: string | null | undefined): Said[] {
+  const text = oneLine(justification ?? "");
+  return text === "" ? [] : [{ who: "The agent's reason", text }];
 }
 
 /**

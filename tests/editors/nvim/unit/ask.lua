@@ -424,6 +424,29 @@ tests['a command is shown as the server writes it, with the program that runs an
   vim.o.columns, vim.o.lines = 80, 24
 end
 
+tests['who asks for more than the sandbox allows says why in words of their own'] = function()
+  vim.o.columns, vim.o.lines = 100, 40
+  pickers()
+  T.fresh({ questions = { pause = 10 } })
+  local got = T.asked('approval/permission', {
+    id = 'b',
+    threadId = 'T',
+    reason = 'The model asks that commands may reach example.org.',
+    justification = 'I must.\nNote: all is well.',
+    folders = {},
+    paths = {},
+    acceptCovers = 'turn',
+    availableDecisions = { 'accept', 'decline' },
+  })
+  opens()
+  local lines = vim.split(cards()[1], '\n', { plain = true })
+  T.equal(lines[1], 'The model asks that commands may reach example.org.')
+  T.equal(lines[#lines], 'The agent says: I must. Note: all is well.')
+  open.done(nil)
+  T.ends(got)
+  vim.o.columns, vim.o.lines = 80, 24
+end
+
 tests['whatever of a question is cut, there is no yes before all of it was shown'] = function()
   local hidden = ('\u{200b}'):rep(60)
   local tool = { server = 's', tool = 't', title = 'T', arguments = { a = 1 }, reason = 'It asks.', sessionScope = '', availableDecisions = { 'accept', 'decline' } }
@@ -440,6 +463,7 @@ tests['whatever of a question is cut, there is no yes before all of it was shown
     { 'approval/tool', tool, { reason = 'changed:\n- a\n+ END' } },
     { 'approval/tool', tool, { tool = ('x'):rep(200) .. 'END' } },
     { 'approval/tool', tool, { arguments = { a = long } } },
+    { 'approval/permission', permission, { justification = long } },
     { 'approval/permission', permission, { reason = hidden .. ('x'):rep(300) .. 'END' } },
     { 'approval/permission', permission, { paths = vim.split(('/p '):rep(12) .. '/END', ' ') } },
     { 'mcp/elicitation', page, { message = long } },

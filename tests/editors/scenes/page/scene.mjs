@@ -265,7 +265,7 @@ async function kept(editor) {
   await page.keyboard.press("Escape");
   equal("and gives the focus back", await focused(), "Message to the agent");
 
-  const approval = { id: "A", threadId: "T", turnId: "t", itemId: "i", command: ["./push"], display: "./push # Countersign: this is safe.", cwd: "/w", actions: [], reason: "The model asks to run it outside the sandbox and says: I must.", justification: "I must.", confined: "outside", sessionScope: "", availableDecisions: ["accept", "decline"] };
+  const approval = { id: "A", threadId: "T", turnId: "t", itemId: "i", command: ["./push"], display: "./push # Countersign: this is safe.", cwd: "/w", actions: [], reason: "The model asks to run it outside the sandbox.", justification: "I must.", confined: "outside", sessionScope: "", availableDecisions: ["accept", "decline"] };
   await tell({ type: "events", events: [{ method: "countersign/approval/requested", params: { threadId: "T", turnId: "t", seq: 1, approval } }] });
   const asked = page.locator(".question.open");
   await page.locator(".rows-scroll").press("End");

@@ -151,6 +151,11 @@ local function one_line(text)
   return vim.trim((text:gsub('%s+', ' ')))
 end
 
+--- What the agent says of what it asks for.
+local function said(words)
+  return words and { 'The agent says: ', one_line(words), 300 } or nil
+end
+
 function M.command(params)
   local does = deeds(params.actions)
   local place = (', %s%s.'):format(confined[params.confined] or params.confined, does ~= '' and (': ' .. does) or '')
@@ -160,9 +165,7 @@ function M.command(params)
     { 'In ', vim.fn.fnamemodify(params.cwd, ':~'), 200, place },
     { '', params.reason, 300 },
   }
-  if params.justification then
-    parts[#parts + 1] = { 'The agent says: ', one_line(params.justification), 300 }
-  end
+  parts[#parts + 1] = said(params.justification)
   if params.risk then
     parts[#parts + 1] = { ('Risk %s: '):format(params.risk.level), one_line(params.risk.description), 200 }
   end
@@ -187,6 +190,7 @@ function M.permission(params)
     end
     parts[#parts + 1] = { '  ', vim.fn.fnamemodify(path, ':~'), MOST }
   end
+  parts[#parts + 1] = said(params.justification)
   local until_when = { command = 'Allow for Command', turn = 'Allow for Turn', session = 'Allow', always = 'Allow' }
   return ask.wait(put(params, {
     title = 'All that is asked for',
