@@ -6,9 +6,11 @@ import type { AccountItem } from "./account";
 import type { Attention } from "./chat/attention";
 import { mention } from "./chat/mentions";
 import { about } from "./chat/palette";
+import { plain } from "./chat/words";
 import type { ChatSurfaces } from "./chat/surfaces";
 import type { Ctx } from "./ctx";
 import { foldersOnDisk } from "./folders";
+import type { McpView, Row } from "./mcp_view";
 import type { Review } from "./proposals/review";
 import { serverEnvironment } from "./settings";
 import { runInTerminal } from "./terminal";
@@ -20,6 +22,7 @@ export interface Parts {
   readonly review: Review;
   readonly attention: Attention;
   readonly account: AccountItem;
+  readonly mcp: McpView;
 }
 
 export type Command = (parts: Parts) => (given: unknown) => unknown;
@@ -168,6 +171,29 @@ export const rejectRow = onRow(({ review }, row) => review.decide(row, "reject")
 export const resetRow = onRow(({ review }, row) => review.decide(row, "reset"));
 
 export const rejectRowWithWords = onRow(({ review }, row) => review.rejectWithWords(row));
+
+/** Does something with an MCP server, and says why where that fails. */
+function onServer(act: (parts: Parts, server: string) => Promise<void>): Command {
+  return onRow(async (parts, row) => {
+    try {
+      await act(parts, (row as Row).server.name);
+    } catch (error) {
+      void vscode.window.showErrorMessage(plain(error instanceof Error ? error.message : String(error)));
+    }
+  });
+}
+
+export const signInRow = onServer(({ mcp }, server) => mcp.signIn(server));
+
+export const signOutRow = onServer(({ mcp }, server) => mcp.signOut(server));
+
+export const restartServers: Command = ({ mcp }) => async () => {
+  try {
+    await mcp.restart();
+  } catch (error) {
+    void vscode.window.showErrorMessage(`The MCP servers could not be restarted: ${plain(error instanceof Error ? error.message : String(error))}`);
+  }
+};
 
 export const acceptAll: Command = ({ review }) => () => review.decideAll("accept");
 

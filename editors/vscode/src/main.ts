@@ -13,6 +13,8 @@ import * as commands from "./commands";
 import { Ctx } from "./ctx";
 import { declared } from "./editor_tools";
 import { folderForConversation } from "./folders";
+import { Follow } from "./follow";
+import { McpView } from "./mcp_view";
 import { isToolOn, reviewsInPreview } from "./preferences";
 import { ProposalDocuments } from "./proposals/documents";
 import { Review } from "./proposals/review";
@@ -58,6 +60,9 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   "countersign.proposals.reset": commands.resetRow,
   "countersign.proposals.acceptAll": commands.acceptAll,
   "countersign.proposals.rejectAll": commands.rejectAll,
+  "countersign.mcp.restart": commands.restartServers,
+  "countersign.mcp.signIn": commands.signInRow,
+  "countersign.mcp.signOut": commands.signOutRow,
   "countersign.proposal.next": commands.nextHunk,
   "countersign.proposal.previous": commands.previousHunk,
 };
@@ -100,12 +105,14 @@ export function activate(extension: vscode.ExtensionContext): void {
     }),
   );
   const account = new AccountItem(threads);
-  const watch = new Watch(threads, account, made.status, (threadId) => { void chats.focus(threadId); }, (count) => { chats.showWaiting(count); });
+  const watch = new Watch(threads, account, made.status, (threadId) => { void chats.focus(threadId); }, (count) => { chats.showWaiting(count); }, () => { chats.chime(); });
+  const follow = new Follow(threads, () => chats.inView);
+  const mcp = new McpView(threads, () => chats.inView);
   ctx = made;
-  for (const part of [watch, account, tree, review, viewed, documents, proposals, chats, threads, attention]) {
+  for (const part of [watch, follow, mcp, account, tree, review, viewed, documents, proposals, chats, threads, attention]) {
     made.pushExtCleanup(part);
   }
-  const parts: commands.Parts = { ctx: made, chats, review, attention, account };
+  const parts: commands.Parts = { ctx: made, chats, review, attention, account, mcp };
   for (const [name, command] of Object.entries(COMMANDS)) {
     made.pushExtCleanup(vscode.commands.registerCommand(name, command(parts)));
   }

@@ -25,6 +25,16 @@ export function isToolOn(name: string): boolean {
   return get(`editorTools.${name}`, true);
 }
 
+/** Whether the files that the agent reads and changes are shown as it goes. */
+export function followsAgent(): boolean {
+  return get("followAgent", false);
+}
+
+/** Whether a sound goes with the message that a turn has ended or waits. */
+export function playsSound(): boolean {
+  return get("notifications.sound", false);
+}
+
 /** Seconds after which the end of a turn is told of; undefined for never. */
 export function notifyAfter(): number | undefined {
   const seconds = get<number>("notifications.afterSeconds", 20);

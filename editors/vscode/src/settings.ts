@@ -3,7 +3,7 @@
  */
 
 /** Sections below `countersign.` that are the extension's or the language client's; everything else is the server's. */
-const EXTENSION_SECTIONS: ReadonlySet<string> = new Set(["server", "trace", "proposals", "editorTools", "notifications"]);
+export const EXTENSION_SECTIONS: ReadonlySet<string> = new Set(["server", "trace", "proposals", "editorTools", "notifications", "followAgent"]);
 
 export interface ServerSettings {
   readonly path: string | undefined;

@@ -6,7 +6,7 @@ import * as vscode from "vscode";
 import type { AccountItem } from "./account";
 import type { Threads } from "./chat/threads";
 import { duration, plain, threadName } from "./chat/words";
-import { notifyAfter } from "./preferences";
+import { notifyAfter, playsSound } from "./preferences";
 import type { ThreadEvent } from "./rpc";
 import type { StatusItem } from "./status";
 
@@ -24,6 +24,7 @@ export class Watch implements vscode.Disposable {
     private readonly show: (threadId: string) => void,
     /** Takes the number of questions that wait. */
     private readonly waiting: (count: number) => void,
+    private readonly chime: () => void,
   ) {
     this.cleanup = [threads.onEvent((event) => { this.take(event); }), threads.onReset(() => { this.draw(); }), threads.onConnection(() => { this.draw(); }), account.onChange(() => { this.draw(); })];
   }
@@ -89,6 +90,7 @@ export class Watch implements vscode.Disposable {
     if (vscode.window.state.focused || after === undefined || since === undefined || Date.now() - since < after * 1000 || view?.agent !== undefined) {
       return;
     }
+    if (playsSound()) this.chime();
     const title = plain(threadName(view ?? { preview: "" }, "The conversation", 60));
     void vscode.window.showInformationMessage(`“${title}” ${words} (after ${duration(Date.now() - since)}).`, SHOW).then((chosen) => {
       if (chosen === SHOW) this.show(threadId);

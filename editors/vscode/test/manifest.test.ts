@@ -2,6 +2,7 @@ import * as assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { test } from "node:test";
+import { EXTENSION_SECTIONS } from "../src/settings";
 
 // The tests run from out-test/test.
 const root = path.resolve(__dirname, "..", "..");
@@ -67,8 +68,7 @@ test("what the server takes from the editor has a setting, and no setting is unk
   // Keys that are only known so that nobody is told that they are misspelt are made by `later`.
   const keys = [...table.matchAll(/\b(?:anyone|preference|person|own|tighten|trusted)\(\s*"(\w+)"/g)].map((found) => found[1] ?? "");
   assert.ok(keys.length > 40, "the table of keys is not found");
-  const own = new Set(["server", "proposals", "editorTools", "notifications"]);
-  const settings = new Set(Object.keys(manifest.contributes.configuration.properties).map((name) => name.split(".")[1] ?? "").filter((name) => !own.has(name)));
+  const settings = new Set(Object.keys(manifest.contributes.configuration.properties).map((name) => name.split(".")[1] ?? "").filter((name) => !EXTENSION_SECTIONS.has(name)));
   assert.deepEqual(keys.filter((key) => !settings.has(key) && !FILE_ONLY.has(key)), [], "these have no setting");
   assert.deepEqual([...settings].filter((name) => !keys.includes(name)), [], "the server does not know these");
 });

@@ -107,6 +107,7 @@ class Editor {
     Selection: Range,
     TextEditorRevealType: { AtTop: "top", InCenter: "center" },
     ThemeColor: Object,
+    DecorationRangeBehavior: { ClosedClosed: 1 },
     ColorThemeKind: { Light: 1, Dark: 2, HighContrast: 3, HighContrastLight: 4 },
     MarkdownString: Object,
     FileType: { File: 1 },

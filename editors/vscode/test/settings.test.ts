@@ -9,6 +9,7 @@ test("forServer keeps what is the server's and what is set", () => {
     proposals: { review: "sideBar" },
     editorTools: { rename: true },
     notifications: { afterSeconds: 20 },
+    followAgent: true,
     model: "m",
     approval_policy: null,
     sandbox_workspace_write: { network_access: true, writable_roots: null },

@@ -14,7 +14,7 @@ function stage(all: unknown[] = [], counts: number[] = []) {
   const { Watch } = loaded("../src/watch", editor) as typeof WatchModule;
   let listener = (event: Event): void => { assert.fail(event.method); };
   const threads = { all, get: () => undefined, onEvent: (given: typeof listener) => { listener = given; }, onReset: () => undefined, onConnection: () => undefined };
-  new Watch(threads as unknown as Threads, { onChange: () => undefined, allowance: [] } as unknown as AccountItem, { showWork: () => undefined } as unknown as StatusItem, () => undefined, (count) => counts.push(count));
+  new Watch(threads as unknown as Threads, { onChange: () => undefined, allowance: [] } as unknown as AccountItem, { showWork: () => undefined } as unknown as StatusItem, () => undefined, (count) => counts.push(count), () => undefined);
   return { contexts, tell: (method: string, params: object): void => { listener({ method, params }); } };
 }
 

@@ -11,6 +11,7 @@ import { Shown } from "../src/proposals/shown";
 import { isWaiting } from "../src/proposals/state";
 import type { RateWindow, UserInput } from "../src/protocol";
 import type { ThreadEvent } from "../src/rpc";
+import { chime } from "./chime";
 import { Composer } from "./composer";
 import { button, el, iconButton, redraw } from "./dom";
 import { FindBar } from "./find";
@@ -415,6 +416,9 @@ window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
         if (document.hasFocus()) closeThreads();
         else showChat();
       }
+      break;
+    case "chime":
+      void chime().catch(() => undefined);
       break;
     case "focus":
       if (!threads.root.hidden) closeThreads();

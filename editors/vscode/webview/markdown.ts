@@ -87,7 +87,7 @@ export function codeBlock(first: CodeBlock): HTMLElement {
   const figure = el(
     "figure",
     { class: "code", label: language === "" ? "Code" : `Code, ${language}`, role: "group" },
-    el("figcaption", {}, el("span", { class: "language" }, language), button("Copy", act("copy"), { icon: "copy" }), button("Insert", act("insert"), { title: "Insert at the cursor" }), button("Apply", act("apply"), { title: "Replace the selection, else the file; the editor shows the change first" })),
+    el("figcaption", {}, el("span", { class: "language" }, language), button("Copy", act("copy"), { icon: "copy" }), button("Insert", act("insert"), { title: "Insert at the cursor" }), button("Apply", act("apply"), { title: "Replace the selection, or put it where it belongs; you see the change before it is made" })),
     el("pre", { role: "group", label: "Code", attrs: { tabindex: "0" } }, text),
   );
   writers.set(figure, (now) => {

@@ -1,5 +1,5 @@
-// node tests/editors/vscode-chat/measure.mjs [ROWS]... : what the chat's page takes with so many rows (default 100 and 10000), in a headless
-// Chromium. Needs `npm run build` in editors/vscode and the browser of tests/editors/setup. A measurement and no test: it fails at nothing.
+// node tests/editors/vscode-chat/measure.mjs [ROWS]... : what the chat's page takes with so many rows (default 100 and 10000), and while long
+// answers and outputs come, in a headless Chromium. Needs `npm run build` in editors/vscode and the browser of tests/editors/setup. A measurement and no test: it fails at nothing.
 import fs from "node:fs";
 import { createRequire } from "node:module";
 import os from "node:os";
@@ -16,6 +16,13 @@ const { chromium } = createRequire(path.join(editors, "playwright", "package.jso
 const DELTAS = 300;
 /** Far places that are scrolled to. */
 const JUMPS = 40;
+
+/** What comes at 100 deltas a second, as the extension hands it on: three together. Of each, the items and the text of one delta. */
+const STREAMS = {
+  "5,000 deltas of an answer": { count: 5000, item: { type: "agentMessage", id: "live", text: "" }, method: "countersign/item/agentMessage/delta", delta: (i) => (i % 40 === 39 ? "end.\n\n" : `some words ${i} `) },
+  "a block of 1,500 lines": { count: 1502, item: { type: "agentMessage", id: "live", text: "" }, method: "countersign/item/agentMessage/delta", delta: (i) => (i === 0 ? "```ts\n" : i === 1501 ? "```\n" : `export const value${i} = compute("${i}", { at: ${i} }); // line ${i}\n`) },
+  "5 MB of output": { count: 5000, item: { type: "commandExecution", id: "live", command: "seq", cwd: "/", actions: [], source: "agent", confined: "workspace", status: "inProgress" }, method: "countersign/item/commandExecution/outputDelta", delta: (i) => `${String(i).padStart(24, "0")}\n`.repeat(40) },
+};
 
 const counts = process.argv.slice(2).map(Number);
 const profile = fs.mkdtempSync(path.join(os.tmpdir(), "countersign-measure."));
@@ -63,6 +70,32 @@ try {
       return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`;
     };
     console.log(`${count} rows, ${took.elements} elements: drawn in ${took.draw.toFixed(1)} ms; a far place ${of(took.scroll)}; a delta ${of(took.delta)}`);
+    await page.close();
+  }
+  for (const [name, { count, item, method, delta }] of Object.entries(STREAMS)) {
+    const { page } = await openPage({ page: await context.newPage() });
+    const devtools = await context.newCDPSession(page);
+    const heap = async () => {
+      await devtools.send("HeapProfiler.collectGarbage");
+      return (await devtools.send("Runtime.getHeapUsage")).usedSize / 2 ** 20;
+    };
+    const deltas = Array.from({ length: count }, (_, i) => delta(i));
+    const took = await page.evaluate(async ({ thread, item, method, deltas }) => {
+      const tell = (data) => { window.dispatchEvent(new MessageEvent("message", { data })); };
+      const event = (name, params) => ({ method: name, params: { threadId: "T", turnId: "u", seq: 1, ...params } });
+      tell(thread);
+      tell({ type: "events", events: [event("countersign/turn/started", { turn: { id: "u", status: "inProgress", items: [], startedAtMs: Date.now() } }), event("countersign/item/started", { startedAtMs: 1, item })] });
+      const tasks = [];
+      new PerformanceObserver((list) => { tasks.push(...list.getEntries().map((entry) => entry.duration)); }).observe({ type: "longtask" });
+      const begun = performance.now();
+      for (let at = 0; at < deltas.length; at += 3) {
+        tell({ type: "events", events: deltas.slice(at, at + 3).map((text) => event(method, { itemId: "live", delta: text })) });
+        await new Promise((resolve) => setTimeout(resolve, begun + 10 * (at + 3) - performance.now()));
+      }
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      return { tasks, late: performance.now() - begun - 10 * deltas.length - 500 };
+    }, { thread: long(20), item, method, deltas });
+    console.log(`${name}: ${took.tasks.length} tasks over 50 ms, the longest ${Math.max(0, ...took.tasks).toFixed(0)} ms; ${Math.max(0, took.late).toFixed(0)} ms late at the end; ${(await heap()).toFixed(1)} MB in use`);
     await page.close();
   }
 } finally {

@@ -343,7 +343,7 @@ export class ChatPage implements vscode.Disposable {
       case "searchFiles":
         return this.search(message.token, message.query);
       case "code":
-        return this.code.run(message.action, message.text);
+        return this.code.run(message.action, message.text, (words, context) => this.ask(words, context));
       case "link":
         return openLink(message.href, this.cwd());
       case "file":

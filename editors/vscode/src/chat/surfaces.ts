@@ -57,6 +57,12 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
     if (this.side !== undefined) this.side.view.badge = count === 0 ? undefined : { value: count, tooltip: count === 1 ? "1 question is waiting for you" : `${count} questions are waiting for you` };
   }
 
+  /** Plays a sound in one chat; in none where no chat is there. */
+  chime(): void {
+    const [one] = this.surfaces;
+    one?.page.post({ type: "chime" });
+  }
+
   /** Whether the person sees this thread in a chat at this moment. */
   isSeen(threadId: string): boolean {
     return [...this.surfaces].some((surface) => surface.page.shown === threadId && surface.isVisible());

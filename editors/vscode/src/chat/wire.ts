@@ -128,4 +128,6 @@ export type ToPage =
   | { readonly type: "unsent"; readonly token: number }
   /** The conversation that was asked for last is shown. */
   | { readonly type: "opened" }
+  /** Plays a short sound. */
+  | { readonly type: "chime" }
   | { readonly type: "focus" };

@@ -2,11 +2,12 @@
  * The person's way through a proposal: diff editors, the next hunk, deciding where one is.
  */
 import * as vscode from "vscode";
-import { nameOf, plain, visibleText } from "../chat/words";
+import { nameOf, plain } from "../chat/words";
 import type { Hunk, HunkId, Proposal, ProposalDecision, ProposalFile } from "../protocol";
 import { beyondText } from "./beyond";
 import { placeOf, SCHEME, DISCARD_TYPED, uriOf } from "./documents";
 import type { Place, ProposalDocuments, Untaken } from "./documents";
+import { Marks } from "./marks";
 import { asInEditor, isThere, spanAt } from "./regions";
 import type { Span } from "./regions";
 import type { Yes } from "./shown";
@@ -30,13 +31,6 @@ const SEVERAL = "Nothing was decided: several proposals change this file. Choose
 export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   private readonly lensChanges = new vscode.EventEmitter<void>();
   readonly onDidChangeCodeLenses = this.lensChanges.event;
-  private goes: vscode.TextEditorDecorationType;
-  private comes: vscode.TextEditorDecorationType;
-  /** Accepted, and not in the file yet. */
-  private readonly accepted = vscode.window.createTextEditorDecorationType({
-    after: { color: new vscode.ThemeColor("editorCodeLens.foreground"), margin: "0 0 0 2em" },
-    overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.addedForeground"),
-  });
   private readonly cleanup: { dispose(): unknown }[];
 
   constructor(
@@ -46,20 +40,11 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     private readonly isSeen: (threadId: string) => boolean,
     private readonly isPreviewed: () => boolean,
   ) {
-    [this.goes, this.comes] = marksOf(vscode.window.activeColorTheme);
     this.cleanup = [
       this.lensChanges,
-      { dispose: () => { vscode.Disposable.from(this.goes, this.comes).dispose(); } },
-      this.accepted,
-      vscode.window.onDidChangeActiveColorTheme((theme) => {
-        vscode.Disposable.from(this.goes, this.comes).dispose();
-        [this.goes, this.comes] = marksOf(theme);
-        this.draw();
-      }),
+      new Marks(proposals, isPreviewed),
       vscode.languages.registerCodeLensProvider({ scheme: SCHEME }, this),
-      vscode.window.onDidChangeVisibleTextEditors(() => { this.draw(); }),
       proposals.onChange((proposal) => {
-        this.draw();
         this.lensChanges.fire();
         if (proposal !== undefined && !isWaiting(proposal)) void this.close(proposal);
       }),
@@ -410,22 +395,6 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     else await this.put({ proposalId: proposal.id }, "reject");
   }
 
-  private draw(): void {
-    for (const editor of vscode.window.visibleTextEditors) {
-      if (editor.document.uri.scheme !== "file" && editor.document.uri.scheme !== "untitled") continue;
-      // A diff editor has marks of its own, and two colours over each other are hard to read.
-      const hunks = this.isPreviewed() || isSideOfDiff(editor) ? [] : this.proposals.hunksOf(editor.document.uri);
-      const marks = (empty: boolean): vscode.DecorationOptions[] =>
-        hunks
-          .filter(({ hunk }) => (hunk.range.start === hunk.range.end) === empty)
-          .map(({ hunk }) => ({ range: new vscode.Range(hunk.range.start, 0, Math.max(hunk.range.start, hunk.range.end - 1), 0), hoverMessage: new vscode.MarkdownString().appendCodeblock(visibleText(hunk.newText) || "(nothing)", editor.document.languageId) }));
-      editor.setDecorations(this.goes, marks(false));
-      editor.setDecorations(this.comes, marks(true));
-      const taken = this.isPreviewed() || isSideOfDiff(editor) ? [] : this.proposals.hunksOf(editor.document.uri, ({ status }) => status === "accepted");
-      editor.setDecorations(this.accepted, taken.map(({ proposal, hunk }) => ({ range: endOfLine(editor.document, hunk.range.start), renderOptions: { after: { contentText: `✓ ${hunkWords(proposal, hunk)}` } } })));
-    }
-  }
-
   /** The documents of a proposal that is settled show nothing any more. */
   private async close(proposal: Proposal): Promise<void> {
     await closeTabs(({ input }) => {
@@ -435,31 +404,8 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   }
 }
 
-/** How a file shows the lines that go, and where some come. High contrast has no fills, so there a border says it. */
-function marksOf({ kind }: vscode.ColorTheme): [goes: vscode.TextEditorDecorationType, comes: vscode.TextEditorDecorationType] {
-  const isContrast = kind === vscode.ColorThemeKind.HighContrast || kind === vscode.ColorThemeKind.HighContrastLight;
-  const goes = vscode.window.createTextEditorDecorationType({
-    isWholeLine: true,
-    backgroundColor: new vscode.ThemeColor("diffEditor.removedLineBackground"),
-    ...(isContrast ? { borderStyle: "dashed", borderWidth: "1px", borderColor: new vscode.ThemeColor("contrastActiveBorder") } : {}),
-    overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.modifiedForeground"),
-  });
-  const comes = vscode.window.createTextEditorDecorationType({
-    isWholeLine: true,
-    borderStyle: "solid",
-    borderWidth: "1px 0 0 0",
-    borderColor: new vscode.ThemeColor(isContrast ? "contrastActiveBorder" : "editorOverviewRuler.addedForeground"),
-    overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.addedForeground"),
-  });
-  return [goes, comes];
-}
-
 function capital(words: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-function endOfLine(document: vscode.TextDocument, line: number): vscode.Range {
-  return document.lineAt(Math.max(0, Math.min(line, document.lineCount - 1))).range;
 }
 
 async function closeTabs(isMeant: (tab: vscode.Tab) => boolean): Promise<void> {
@@ -496,12 +442,6 @@ function shownOf(uri: vscode.Uri): Place | undefined {
 function shownDiff(uri: vscode.Uri): Place | undefined {
   const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
   return input instanceof vscode.TabInputTextDiff && input.original.toString() === uri.toString() ? placeOf(input.modified) : undefined;
-}
-
-/** Whether an editor is the left side of a diff editor, which the editor gives no column. */
-function isSideOfDiff(editor: vscode.TextEditor): boolean {
-  const uri = editor.document.uri.toString();
-  return editor.viewColumn === undefined && vscode.window.tabGroups.all.some(({ activeTab }) => activeTab?.input instanceof vscode.TabInputTextDiff && activeTab.input.original.toString() === uri);
 }
 
 function isTarget(given: unknown): given is Target {

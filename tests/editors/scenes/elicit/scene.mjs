@@ -61,4 +61,13 @@ export async function play(editor) {
   await link.click();
   await until("the answer", () => chat.locator(".row-agentMessage", { hasText: "All asked." }).isVisible(), 60000);
   check("a script is not opened", (told("script")).includes("\"decline\""), told("script"));
+
+  // The servers stand in a view of their own, which asks nobody before it is opened.
+  const row = (text) => editor.page.locator(".pane-body .monaco-list-row", { hasText: text }).first();
+  await editor.command("Countersign: Focus on MCP Servers View");
+  await until("the server", () => row("asker").isVisible(), 20000);
+  check("each server says how it is and how much it offers", /asker\s*ready · \d+ tools?/.test(await row("asker").innerText()), await row("asker").innerText());
+  await row("asker").click();
+  check("and its tools", await until("the tool", async () => (await editor.page.locator(".pane-body .monaco-list-row").count()) > 1, 10000).catch(() => false));
+  await editor.shot("servers");
 }

@@ -1,7 +1,7 @@
 // By keys alone: the selected lines into the composer, from change to change, a decision in the diff. No key does anything where it makes no
 // sense. What is accepted is saved as the setting says: never, or always. Code of an answer goes into the file. And the last turn is taken
 // back from the chat. Shows S-257.
-import { check } from "../../checks.mjs";
+import { check, equal } from "../../checks.mjs";
 import { before, onDisk, sleep, toldOf, until } from "../../stage.mjs";
 
 export const wants = { settings: { "countersign.proposals.save": "never" } };
@@ -46,10 +46,10 @@ export async function play(editor) {
   const tab = page.locator(".tab", { hasText: "prices.py (proposed)" }).first();
   check("and on to the next file, as it would be", await until("the diff", () => tab.isVisible(), 20000).catch(() => false));
   await until("the cursor in the diff", () => editor.active()?.name === "prices.py", 10000).catch(() => undefined);
-  check("the key that accepts is for the diff alone", (await waits.locator(".hunk-accepted").count()) === 0, await waits.innerText());
+  check("the key that accepts is for the diff alone", (await waits.locator(".hunk-accepted, .hunk-applied").count()) === 0, await waits.innerText());
   await editor.shot("diff");
   await page.keyboard.press("Control+Alt+Enter");
-  check("there it accepts the file", await until("the decision", async () => (await waits.locator(".hunk-accepted").count()) === 1, 20000).catch(() => false), await chat.locator("body").innerText());
+  check("there it accepts the file", await until("the decision", async () => (await waits.locator(".hunk-accepted, .hunk-applied").count()) === 1, 20000).catch(() => false), await chat.locator("body").innerText());
   await page.keyboard.press("Alt+]");
   await until("the diff of the other file", () => page.locator(".tab.active", { hasText: "cart.py (proposed)" }).first().isVisible(), 20000).catch(() => undefined);
   await until("the cursor in the diff", () => editor.active()?.name === "cart.py", 10000).catch(() => undefined);
@@ -112,6 +112,28 @@ export async function play(editor) {
   await preview?.tickAll();
   await preview?.apply();
   check("and then it is there", await until("the code", () => editor.held("cart.py").text.startsWith("PENNIES = True\nPENNIES = True\n"), 10000).catch(() => false), editor.held("cart.py").text);
+  // With nothing selected: where it belongs; where that cannot be told, the person says where.
+  await workbench.focusEditor();
+  await workbench.goTo(1, 1);
+  const { text: held } = editor.held("cart.py");
+  await chat.locator(".row-agentMessage figure.code").nth(-2).locator("button", { hasText: "Apply" }).click();
+  const placed = await until("the preview", () => workbench.preview(), 20000).catch(() => undefined);
+  check("a function takes the place of the one that it is, once the person has seen it", placed?.rows.some((row) => row.includes("Nothing.")) === true && editor.held("cart.py").text === held, placed?.rows);
+  await editor.shot("placed");
+  await placed?.tickAll();
+  await placed?.apply();
+  const whole = held.replace(/def describe[^]*?\n(?=\S|$)/, 'def describe(items):\n    return "Nothing."\n');
+  check("and of no more", await until("the code", () => editor.held("cart.py").text !== held, 10000).then(() => editor.held("cart.py").text === whole, () => false), editor.held("cart.py").text);
+  await workbench.focusEditor();
+  await page.keyboard.press("Control+z");
+  check("one undo brings the old one back", await until("the text", () => editor.held("cart.py").text === held, 10000).catch(() => false), editor.held("cart.py").text);
+  await code.locator("button", { hasText: "Apply" }).click();
+  const where = page.locator(".quick-input-widget");
+  check("where nobody can tell, the person is asked", await until("the question", async () => (await where.isVisible()) && (await where.innerText()).includes("Where does this code go in cart.py?"), 10000).catch(() => false));
+  await editor.shot("where");
+  await page.keyboard.press("Escape");
+  equal("and nothing is changed without an answer", editor.held("cart.py").text, held);
+
   await editor.say(chat, "/undo");
   check("the last turn can be taken back from the chat", await until("the text", () => editor.held("cart.py").text.includes("VAT = 19"), 30000).catch(() => false), editor.held("cart.py").text);
   check("which leaves what was typed and the turn before", editor.held("cart.py").text.startsWith("PENNIES = True\n") && editor.held("cart.py").text.includes("return total\n"), editor.held("cart.py").text);

@@ -15,6 +15,10 @@ export async function play(editor) {
   check("and the lines of each hunk", /line 12/.test(await row("total += price_of(name) * count").innerText()), await row("total += price_of(name) * count").innerText());
   check("the lines are marked in the file", await until("the lenses", async () => (await page.locator(".codelens-decoration", { hasText: "Accept" }).count()) > 0, 20000).catch(() => false));
 
+  const behind = () => page.evaluate(() => [...document.querySelectorAll(".editor-instance .view-line span")].map((one) => getComputedStyle(one, "::after").content).filter((one) => one.startsWith('"')));
+  check("and what would come stands behind them", await until("the new text", async () => (await behind()).some((one) => one.includes("→ total += price_of(name) * count")), 10000).catch(() => false), await behind());
+  await editor.shot("file");
+
   // What the tree is to accept must have been on the screen.
   const right = page.locator(".diff-editor-modified, .editor.modified").first();
   await row("NOTES.md").click();
