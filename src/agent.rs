@@ -16,7 +16,6 @@ mod consult;
 pub mod context;
 pub mod contributors;
 pub mod conversation;
-pub mod desk;
 pub mod editor;
 pub mod history;
 mod host;
@@ -46,6 +45,7 @@ mod sampling;
 mod schedules;
 mod scratch;
 pub mod servers;
+pub mod services;
 pub mod settings;
 mod small;
 mod stored;
@@ -76,9 +76,9 @@ use crate::tools::{Registry, dynamic};
 use crate::workspace::Workspace;
 use contributors::{Beginning, Contributor, Contributors};
 use conversation::{Conversation, Subject};
-use desk::Desk;
 use history::History;
 use proposals::ProposalError;
+use services::Services;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
@@ -298,7 +298,7 @@ pub struct Agent {
 }
 
 struct Shared {
-    desk: Arc<Desk>,
+    services: Arc<Services>,
     client: RwLock<config::ClientSettings>,
     /// The name of the scratch folder of what belongs to no conversation.
     scratch: String,
@@ -352,9 +352,9 @@ impl Agent {
             tracing::warn!(%error, "it was not looked for what a program that died has left");
         }
         // What commands may write by a standing permission is known before any program of our own is looked for.
-        let rules = crate::exec::rules::Shelf::default();
+        let rules = crate::exec::rules::Cache::default();
         rules.rules(&crate::exec::rules::Sources::new(&setup.home, &[]));
-        let desk = Desk {
+        let services = Services {
             workspace: setup.workspace,
             approvals: approvals::Approvals::default(),
             questions: questions::Questions::default(),
@@ -364,7 +364,7 @@ impl Agent {
             terminals: terminals::Terminals::default(),
             beside: command::Beside::default(),
             tools,
-            servers: crate::mcp::Shelf::new(crate::mcp::Logins::new(&setup.home)),
+            servers: crate::mcp::Pool::new(crate::mcp::Logins::new(&setup.home)),
             elicitations: servers::Elicitations::default(),
             account: crate::account::Account::new(&setup.home, setup.secrets.clone()),
             clients: provider::Clients::default(),
@@ -387,22 +387,22 @@ impl Agent {
         };
         let shared = Shared {
             scratch: ThreadId::fresh().to_string(),
-            config_stamp: tokio::sync::Mutex::new(reload::Stamp::of(&desk.home)),
+            config_stamp: tokio::sync::Mutex::new(reload::Stamp::of(&services.home)),
             typed: Arc::default(),
-            index: store::Index::new(&desk.home),
-            desk: Arc::new(desk),
+            index: store::Index::new(&services.home),
+            services: Arc::new(services),
             client: RwLock::new(setup.client),
             threads: Mutex::default(),
             resting: Mutex::default(),
             resuming: tokio::sync::RwLock::default(),
         };
         let shared = Arc::new(shared);
-        shared.desk.agents.belongs_to(&shared);
+        shared.services.agents.belongs_to(&shared);
         Self { shared }
     }
 
-    pub fn desk(&self) -> &Arc<Desk> {
-        &self.shared.desk
+    pub fn services(&self) -> &Arc<Services> {
+        &self.shared.services
     }
 
     fn threads(&self) -> MutexGuard<'_, BTreeMap<ThreadId, ThreadHandle>> {
@@ -426,8 +426,8 @@ impl Agent {
             ..self.sources()
         })?;
         // Before anything is done with it, at a reload too.
-        let desk = self.desk();
-        desk.secrets.learn(loaded.config.secret_values(&desk.env));
+        let services = self.services();
+        services.secrets.learn(loaded.config.secret_values(&services.env));
         Ok(loaded)
     }
 
@@ -446,8 +446,8 @@ impl Agent {
     fn sources(&self) -> Sources {
         let client = self.shared.client.read();
         Sources {
-            home: self.desk().home.clone(),
-            env: self.desk().env.clone(),
+            home: self.services().home.clone(),
+            env: self.services().env.clone(),
             client: client.unwrap_or_else(PoisonError::into_inner).clone(),
             ..Sources::default()
         }
@@ -455,7 +455,7 @@ impl Agent {
 
     /// Names of instruction files, as the configuration stands for the first folder of the workspace.
     pub fn instruction_names(&self) -> Vec<String> {
-        let root = self.desk().workspace.roots().into_iter().next();
+        let root = self.services().workspace.roots().into_iter().next();
         let config = self.load_config(root.as_deref(), None).map(|loaded| loaded.config);
         let configured = config.ok().map(|config| config.instruction_names());
         configured.unwrap_or_else(|| config::instructions::NAMES.map(str::to_owned).to_vec())
@@ -463,8 +463,8 @@ impl Agent {
 
     /// The first folder of the workspace. Countersign's own is none to work in.
     fn first_root(&self) -> Option<PathBuf> {
-        let mut roots = self.desk().workspace.roots().into_iter();
-        roots.find(|root| *root != self.desk().home)
+        let mut roots = self.services().workspace.roots().into_iter();
+        roots.find(|root| *root != self.services().home)
     }
 
     /// One's turn at what was typed, in the order in which it was asked for: it is written and read aside.
@@ -475,7 +475,7 @@ impl Agent {
     /// The folder of what belongs to none, and to no conversation: the workspace's first, else a scratch folder, which need
     /// not be there.
     pub fn default_folder(&self) -> PathBuf {
-        let scratch = || scratch::named(&self.desk().home, &self.shared.scratch);
+        let scratch = || scratch::named(&self.services().home, &self.shared.scratch);
         self.first_root().unwrap_or_else(scratch)
     }
 
@@ -484,30 +484,30 @@ impl Agent {
         // What is no id, but a path, names no folder.
         let is_id = uuid::Uuid::try_parse(id.as_str()).is_ok();
         let name = if is_id { id.clone() } else { ThreadId::fresh() };
-        let scratch = || scratch::named(&self.desk().home, name.as_str());
+        let scratch = || scratch::named(&self.services().home, name.as_str());
         self.first_root().unwrap_or_else(scratch)
     }
 
     /// The scratch folder of a conversation that a file lies in.
     pub fn scratch_around(&self, file: &Path) -> Option<PathBuf> {
-        scratch::around(&self.desk().home, file)
+        scratch::around(&self.services().home, file)
     }
 
     /// Starts a thread. All of it, or an error and nothing left behind.
     pub async fn start_thread(&self, params: ThreadStartParams) -> Result<Opened, AgentError> {
         let id = ThreadId::fresh();
         let cwd = params.settings.cwd.clone().unwrap_or_else(|| self.folder_for(&id));
-        let client_tools = dynamic::declared(&params.dynamic_tools, &self.desk().tools)?;
+        let client_tools = dynamic::declared(&params.dynamic_tools, &self.services().tools)?;
         let (agent, config, change) = (self.clone(), params.config.clone(), params.settings.clone());
         let read = aside::aside(move || {
-            let desk = agent.desk();
-            scratch::make(&desk.home, &cwd)?;
+            let services = agent.services();
+            scratch::make(&services.home, &cwd)?;
             settings::check_folder(&cwd)?;
             let loaded = agent.load_config(Some(&cwd), config.as_ref())?;
             let settings = settings::initial(&loaded.config, cwd, &change)?;
-            let mut read = context::read_instructions(desk, &desk.workspace, &loaded.config, &settings);
-            read.1.extend(scratch::closed(desk, &loaded.config, &settings));
-            let rules = desk.rules(&loaded.config);
+            let mut read = context::read_instructions(services, &services.workspace, &loaded.config, &settings);
+            read.1.extend(scratch::closed(services, &loaded.config, &settings));
+            let rules = services.rules(&loaded.config);
             Ok::<_, AgentError>((loaded, rules, settings, read))
         });
         let (loaded, rules, settings, (instructions, warnings, known)) = read.await?;
@@ -516,8 +516,8 @@ impl Agent {
             .clone()
             .or_else(|| loaded.config.base_instructions.clone());
         let (git, ()) = tokio::join!(
-            git_info(&settings.cwd, &self.desk().env),
-            self.desk().look_at_history(&loaded.config)
+            git_info(&settings.cwd, &self.services().env),
+            self.services().look_at_history(&loaded.config)
         );
         let meta = SessionMeta {
             model_provider: Some(settings.model_provider.clone()),
@@ -525,12 +525,12 @@ impl Agent {
             base_instructions: base.clone(),
             dynamic_tools: params.dynamic_tools,
             git,
-            ..SessionMeta::new(id.clone(), &settings.cwd, &self.desk().source)
+            ..SessionMeta::new(id.clone(), &settings.cwd, &self.services().source)
         };
         let (git_info, created_at_ms) = (meta.git.clone(), meta.created_at_ms);
         let recorder = match params.ephemeral {
             true => None,
-            false => Some(Recorder::create(&self.desk().home, meta).await?),
+            false => Some(Recorder::create(&self.services().home, meta).await?),
         };
         let path = recorder.as_ref().map(|recorder| recorder.path().to_owned());
         let conversation = Arc::new(Conversation::new(id.clone(), recorder, History::default()));
@@ -546,7 +546,7 @@ impl Agent {
             created_at_ms,
             updated_at_ms: conversation.data().updated_at_ms,
             path,
-            source: self.desk().source.clone(),
+            source: self.services().source.clone(),
             cli_version: env!("CARGO_PKG_VERSION").to_owned(),
             git_info,
             forked_from_id: None,
@@ -630,7 +630,7 @@ impl Agent {
         conversation.publish(None, EventKind::ThreadStarted(ThreadStarted { thread: thread.clone() }));
         conversation.publish(
             None,
-            EventKind::ThreadConfigured(self.desk().configured(&loaded.config, settings.clone())),
+            EventKind::ThreadConfigured(self.services().configured(&loaded.config, settings.clone())),
         );
         for warning in conversation.new_reports(Subject::Configuration, &loaded.warnings) {
             conversation.warn(None, in_words(&warning));
@@ -641,8 +641,8 @@ impl Agent {
         if let Some(recorder) = &conversation.recorder {
             tokio::spawn(warn_of_trouble(recorder.trouble(), Arc::downgrade(&conversation)));
         }
-        self.desk().contributors.started(&Beginning {
-            desk: self.desk(),
+        self.services().contributors.started(&Beginning {
+            services: self.services(),
             conversation: &conversation,
             config: &loaded.config,
             settings: &settings,
@@ -651,7 +651,7 @@ impl Agent {
         place
             .insert(ThreadHandle::spawn(thread::Parts {
                 conversation,
-                desk: self.desk().clone(),
+                services: self.services().clone(),
                 config: Arc::new(loaded.config),
                 settings,
                 base_instructions,
@@ -702,8 +702,8 @@ impl Agent {
         let thread = self.reach(id).await?;
         // The thread's own: it may have been begun with other values than the files of the configuration say.
         let (settings, config) = (thread.settings(), thread.config());
-        let desk = self.desk().clone();
-        aside::aside(move || Ok(permissions::refused(&desk, &config, &settings, &paths))).await
+        let services = self.services().clone();
+        aside::aside(move || Ok(permissions::refused(&services, &config, &settings, &paths))).await
     }
 
     /// Live threads, oldest first.
@@ -727,7 +727,7 @@ impl Agent {
     ) -> Result<crate::protocol::undo::TurnDiffResult, AgentError> {
         let thread = self.read_thread(id, true)?;
         let running = self.thread(id).and_then(|handle| handle.running_turn());
-        undo::diff(self.desk(), &thread.turns, running.as_ref(), turn, &thread.cwd)
+        undo::diff(self.services(), &thread.turns, running.as_ref(), turn, &thread.cwd)
     }
 
     /// The MCP servers that a thread has which is started now without a folder of its own.
@@ -736,7 +736,7 @@ impl Agent {
         aside::aside(move || {
             let cwd = agent.default_folder();
             let config = agent.load_config(Some(&cwd), None)?.config;
-            Ok(servers::configured(agent.desk(), &config, &cwd))
+            Ok(servers::configured(agent.services(), &config, &cwd))
         })
         .await
     }
@@ -783,14 +783,14 @@ impl Agent {
 
     /// Closes all threads, side by side: turns are stopped, records written.
     pub async fn shutdown(&self) {
-        self.desk().proposals.keep_for_later().await;
+        self.services().proposals.keep_for_later().await;
         let threads: Vec<_> = std::mem::take(&mut *self.threads()).into_values().collect();
         futures::future::join_all(threads.iter().map(ThreadHandle::close)).await;
-        self.desk().servers.close().await;
-        self.desk().account.close();
+        self.services().servers.close().await;
+        self.services().account.close();
         // An authorization server that takes its time need not be told.
-        let _in_time = tokio::time::timeout(LAST_STEPS, self.desk().account.told()).await;
-        let steps = &self.desk().steps;
+        let _in_time = tokio::time::timeout(LAST_STEPS, self.services().account.told()).await;
+        let steps = &self.services().steps;
         steps.close();
         if tokio::time::timeout(LAST_STEPS, steps.wait()).await.is_err() {
             tracing::error!("a change of files was still under way at the end");

@@ -2,7 +2,7 @@
 //! Context Protocol. They run with the person's rights, outside the sandbox.
 //!
 //! A [`Server`] is started when it is first wanted and shared by all threads whose configuration says the same of it
-//! ([`Shelf`]). What is wrong with one server, one tool or one schema is that one's affair.
+//! ([`Pool`]). What is wrong with one server, one tool or one schema is that one's affair.
 //!
 //! It leaves to others whether a call may be made, who is asked, and how it is shown.
 
@@ -22,11 +22,11 @@ mod masks;
 pub mod names;
 mod over_http;
 mod pin;
+mod pool;
 pub mod result;
 mod schema;
 mod seen;
 mod server;
-mod shelf;
 mod tool;
 pub mod untrusted;
 
@@ -37,7 +37,7 @@ pub use launch::Launch;
 pub use login::{Begun, LoginError, begin};
 pub use logins::{FILE as LOGINS, Logins, LoginsError};
 pub use pin::Pinned;
+pub use pool::Pool;
 pub use seen::{allow, allow_refused};
 pub use server::{Server, State, UseError};
-pub use shelf::Shelf;
 pub use tool::ToolInfo;

@@ -5,14 +5,14 @@
 
 mod error;
 mod line;
-mod mouth;
+mod send_queue;
 mod text;
 mod voices;
 mod wire;
 
 pub use error::RealtimeError;
 pub use line::Line;
-pub use mouth::{Mouth, NotSaid, Queue};
+pub use send_queue::{NotSaid, Queue, Sender};
 pub use text::{cut, mirrored};
 pub use voices::{catalogue, is_known, usual, voices};
 pub use wire::{Heard, Opening, Said};

@@ -5,13 +5,13 @@
 //! types is left out unless they want it in, and secrets are taken out of everything.
 
 mod carrier;
+mod emitter;
 mod exchange;
 mod follower;
 mod line;
 #[cfg(feature = "otel")]
 mod otlp;
 mod record;
-mod teller;
 mod trace;
 
 pub(crate) use carrier::Carrier;
@@ -22,12 +22,12 @@ use crate::agent::contributors::{Beginning, Contributor};
 use crate::config;
 use crate::config::otel::Exporter;
 use crate::secrets::Secrets;
+use emitter::{Emitter, Parts};
 use follower::Follower;
 use line::{Line, Resource, Signal};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
-use teller::{Parts, Teller};
 use tokio_util::task::TaskTracker;
 use trace::{Parent, Trace};
 
@@ -161,7 +161,7 @@ impl Contributor for Telemetry {
 
     fn started(&self, beginning: &Beginning<'_>) {
         let Beginning {
-            desk,
+            services,
             conversation,
             config,
             settings,
@@ -174,7 +174,7 @@ impl Contributor for Telemetry {
         if logs.is_none() && metrics.is_none() && trace.is_none() {
             return;
         }
-        let teller = Teller::new(Parts {
+        let emitter = Emitter::new(Parts {
             logs,
             metrics,
             trace,
@@ -182,14 +182,14 @@ impl Contributor for Telemetry {
             secrets: self.0.secrets.clone(),
             accounts: self.0.accounts.clone(),
             shows_prompts: otel.log_user_prompt,
-            terminal: desk.source.clone(),
+            terminal: services.source.clone(),
         });
         let provider = config.providers.get(&settings.model_provider);
-        let key = provider.and_then(|provider| config::provider::key(provider, &desk.env).ok().flatten());
-        teller.begins(config, settings, key.is_some());
+        let key = provider.and_then(|provider| config::provider::key(provider, &services.env).ok().flatten());
+        emitter.begins(config, settings, key.is_some());
         // A thread has one beginning, and nobody else is a witness.
-        let _first = conversation.witness.set(teller.clone());
-        let follower = Follower::new(teller, conversation.agent.is_some());
+        let _first = conversation.witness.set(emitter.clone());
+        let follower = Follower::new(emitter, conversation.agent.is_some());
         let events = conversation.stream.subscribe(Some(0));
         self.0.readers.spawn(follower.follow(events));
     }

@@ -40,7 +40,7 @@ async fn terms(server: &Server, cwd: Option<&Path>) -> Result<OwnTerms, Failure>
             .cloned()
             .unwrap_or_default(),
         login: config.login,
-        env: server.agent.desk().env.clone(),
+        env: server.agent.services().env.clone(),
     })
 }
 
@@ -102,7 +102,7 @@ pub(super) async fn required(server: &Server, cwd: &Path) -> Result<(), Failure>
 }
 
 async fn is_missing(server: &Server, terms: &OwnTerms) -> Result<bool, Failure> {
-    let (account, terms) = (server.agent.desk().account.clone(), terms.clone());
+    let (account, terms) = (server.agent.services().account.clone(), terms.clone());
     // A login is read from the disk.
     apart(move || matches!(account.held(terms.terms()), Held::Missing)).await
 }
@@ -153,7 +153,7 @@ pub(super) async fn authenticate(server: &Arc<Server>, params: &Value, id: &Valu
 
 /// Has the client open the page, and waits for what comes of it. Dropping this gives the login up.
 async fn in_browser(server: &Server, terms: &OwnTerms, id: &Value) -> Result<(), Failure> {
-    let account = server.agent.desk().account.clone();
+    let account = server.agent.services().account.clone();
     let failed = |words: String| Failure::new(AUTH_REQUIRED, words);
     let begun = account.login_in_browser(terms.terms(), &nobody()).await;
     let begun = begun.map_err(|error| failed(error.to_string()))?;
@@ -189,7 +189,7 @@ async fn in_browser(server: &Server, terms: &OwnTerms, id: &Value) -> Result<(),
 /// Forgets what was signed in with.
 pub(super) async fn logout(server: &Server) -> Result<Value, Failure> {
     let terms = terms(server, None).await?;
-    let account = server.agent.desk().account.clone();
+    let account = server.agent.services().account.clone();
     // What is begun is brought to its end, also where the client goes.
     let done = tokio::spawn(async move { account.logout(terms.terms(), &nobody()).await });
     match done.await {

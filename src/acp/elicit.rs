@@ -3,7 +3,7 @@
 use super::peer::Peer;
 use super::permission::{MOST, who_asks};
 use super::update::line;
-use crate::agent::desk::Desk;
+use crate::agent::services::Services;
 use crate::ids::{ItemId, ThreadId};
 use crate::mcp::untrusted::{is_web, quoted, visible_value};
 use crate::protocol::mcp::{McpElicitation, McpElicitationAction, McpElicitationResponse, McpWish};
@@ -35,7 +35,13 @@ impl Asks {
 }
 
 /// What an MCP server asks. A client that cannot show it is told in words, and the server that nobody answers.
-pub(super) async fn server(peer: Peer, session: ThreadId, asks: Asks, desk: Arc<Desk>, question: McpElicitation) {
+pub(super) async fn server(
+    peer: Peer,
+    session: ThreadId,
+    asks: Asks,
+    services: Arc<Services>,
+    question: McpElicitation,
+) {
     let server = shown::exact(&question.server);
     let response = match params(&session, asks, &server, &question) {
         Some(params) => response(&ask(&peer, params).await),
@@ -50,7 +56,7 @@ pub(super) async fn server(peer: Peer, session: ThreadId, asks: Asks, desk: Arc<
             McpElicitationResponse::cancel()
         }
     };
-    desk.elicitations.answer(&question.id, response);
+    services.elicitations.answer(&question.id, response);
 }
 
 /// What a server asks, as the client takes it; nothing where that cannot show it, or should not.
@@ -145,7 +151,7 @@ fn response(answer: &Value) -> McpElicitationResponse {
 }
 
 /// What the model asks, as one form: choices, and words where those can answer.
-pub(super) async fn questions(peer: Peer, session: ThreadId, desk: Arc<Desk>, request: UserInputRequest) {
+pub(super) async fn questions(peer: Peer, session: ThreadId, services: Arc<Services>, request: UserInputRequest) {
     let who = who_asks(request.agent.as_deref());
     let message = match request.questions.as_slice() {
         [one] => format!("{who}: {}", line(&one.question)),
@@ -167,11 +173,13 @@ pub(super) async fn questions(peer: Peer, session: ThreadId, desk: Arc<Desk>, re
     });
     if params.to_string().len() > MOST {
         tracing::warn!("a question of the model's is longer than a client has room for; it is left without an answer");
-        desk.questions.answer(&request.id, None);
+        services.questions.answer(&request.id, None);
         return;
     }
     let answer = ask(&peer, params).await;
-    desk.questions.answer(&request.id, answers(&request.questions, &answer));
+    services
+        .questions
+        .answer(&request.id, answers(&request.questions, &answer));
 }
 
 /// Fields and choices by their place, since a question's id and the label of a choice may be anything.

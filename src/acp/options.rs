@@ -193,9 +193,9 @@ fn models(agent: &Agent, settings: &ThreadSettings) -> Vec<Model> {
     let terms = Terms {
         login: &config.login,
         provider,
-        env: &agent.desk().env,
+        env: &agent.services().env,
     };
-    catalogue::offered(agent.desk().account.paid_by(terms), id, provider, &settings.model)
+    catalogue::offered(agent.services().account.paid_by(terms), id, provider, &settings.model)
 }
 
 /// # Errors

@@ -2,8 +2,8 @@
 
 use super::peer::Peer;
 use super::update;
-use crate::agent::desk::Desk;
 use crate::agent::proposals::ProposalError;
+use crate::agent::services::Services;
 use crate::agent::thread::ThreadHandle;
 use crate::chat::story;
 use crate::chat::text::in_code;
@@ -110,7 +110,7 @@ pub(super) async fn tool_server(
 }
 
 /// A command, a permission, or a call of a server's tool.
-pub(super) async fn approval(peer: Peer, session: ThreadId, desk: Arc<Desk>, approval: Approval) {
+pub(super) async fn approval(peer: Peer, session: ThreadId, services: Arc<Services>, approval: Approval) {
     let (question, shows) = asked(&approval);
     let mut options = options(&approval);
     // What is not wholly shown is not allowed here, whatever comes back.
@@ -137,7 +137,7 @@ pub(super) async fn approval(peer: Peer, session: ThreadId, desk: Arc<Desk>, app
         feedback: None,
         permissions: None,
     };
-    desk.approvals.answer(approval.id(), response);
+    services.approvals.answer(approval.id(), response);
 }
 
 fn options(approval: &Approval) -> Vec<Value> {
@@ -297,12 +297,12 @@ pub(super) async fn proposal(
     peer: Peer,
     session: ThreadId,
     thread: Option<ThreadHandle>,
-    desk: Arc<Desk>,
+    services: Arc<Services>,
     proposal: Proposal,
 ) {
     let id = proposal.id.clone();
     // What cannot be looked at fits nowhere.
-    let (shown, fitting) = read(&desk, &id).await.unwrap_or((proposal, BTreeSet::new()));
+    let (shown, fitting) = read(&services, &id).await.unwrap_or((proposal, BTreeSet::new()));
     let mut content = update::asked(&shown, &fitting);
     let changes = shown.files.iter().flat_map(|file| hunks_of(file, &fitting));
     let has_room = has_room(&content, changes);
@@ -331,7 +331,7 @@ pub(super) async fn proposal(
     }
     options.push(option("reject", "Reject", "reject_once"));
     match ask(&peer, &session, call, options).await.as_deref() {
-        Some("each") => each(&peer, &session, &desk, &shown, alone).await,
+        Some("each") => each(&peer, &session, &services, &shown, alone).await,
         Some("acceptForSession") if has_room => {
             if let Some(thread) = &thread {
                 let change = SettingsOverride {
@@ -342,13 +342,13 @@ pub(super) async fn proposal(
                     tracing::warn!(%error, "further edits still ask");
                 }
             }
-            accept(&desk, &id, fitting).await;
+            accept(&services, &id, fitting).await;
         }
-        Some("accept") if has_room => accept(&desk, &id, fitting).await,
-        _ => reject(&desk, &id, None).await,
+        Some("accept") if has_room => accept(&services, &id, fitting).await,
+        _ => reject(&services, &id, None).await,
     }
     // What was not decided would wait for ever.
-    settle(&desk, &id).await;
+    settle(&services, &id).await;
 }
 
 /// A file's hunks of these.
@@ -383,20 +383,20 @@ async fn show(peer: &Peer, session: &ThreadId, call: &Value) {
 }
 
 /// The proposal with its texts, as it is now, and the hunks that these show: a yes is to no other.
-async fn read(desk: &Arc<Desk>, id: &ProposalId) -> Option<(Proposal, BTreeSet<HunkId>)> {
-    let (desk, id) = (desk.clone(), id.clone());
-    let read = tokio::task::spawn_blocking(move || desk.proposals.read_fitting(&id)).await;
+async fn read(services: &Arc<Services>, id: &ProposalId) -> Option<(Proposal, BTreeSet<HunkId>)> {
+    let (services, id) = (services.clone(), id.clone());
+    let read = tokio::task::spawn_blocking(move || services.proposals.read_fitting(&id)).await;
     read.ok().and_then(Result::ok)
 }
 
 /// Asks about each file, and about each hunk of those that the person wants to look into, or of the only one. A closed dialog
 /// rejects what is left.
-async fn each(peer: &Peer, session: &ThreadId, desk: &Arc<Desk>, proposal: &Proposal, alone: bool) {
+async fn each(peer: &Peer, session: &ThreadId, services: &Arc<Services>, proposal: &Proposal, alone: bool) {
     let count = proposal.files.len();
     let mut seen = BTreeSet::new();
     for at in 0..count {
         // Typing, or an answer elsewhere, may have changed it.
-        let Some((now, fitting)) = read(desk, &proposal.id)
+        let Some((now, fitting)) = read(services, &proposal.id)
             .await
             .filter(|(now, _)| now.status.is_waiting())
         else {
@@ -432,13 +432,13 @@ async fn each(peer: &Peer, session: &ThreadId, desk: &Arc<Desk>, proposal: &Prop
             options.push(option("reject", "Reject this file", "reject_once"));
             match ask(peer, session, call, options).await.as_deref() {
                 Some("each") => by_hunk = true,
-                Some("accept") if has_room => accept(desk, &now.id, hunks).await,
-                Some("reject") => reject(desk, &now.id, Some(hunks)).await,
-                _ => return reject(desk, &now.id, None).await,
+                Some("accept") if has_room => accept(services, &now.id, hunks).await,
+                Some("reject") => reject(services, &now.id, Some(hunks)).await,
+                _ => return reject(services, &now.id, None).await,
             }
         }
-        if by_hunk && !hunk_by_hunk(peer, session, desk, &now.id, (at, &mut seen)).await {
-            return reject(desk, &now.id, None).await;
+        if by_hunk && !hunk_by_hunk(peer, session, services, &now.id, (at, &mut seen)).await {
+            return reject(services, &now.id, None).await;
         }
     }
 }
@@ -447,12 +447,12 @@ async fn each(peer: &Peer, session: &ThreadId, desk: &Arc<Desk>, proposal: &Prop
 async fn hunk_by_hunk(
     peer: &Peer,
     session: &ThreadId,
-    desk: &Arc<Desk>,
+    services: &Arc<Services>,
     id: &ProposalId,
     (at, seen): (usize, &mut BTreeSet<HunkId>),
 ) -> bool {
     loop {
-        let Some((now, fitting)) = read(desk, id).await.filter(|(now, _)| now.status.is_waiting()) else {
+        let Some((now, fitting)) = read(services, id).await.filter(|(now, _)| now.status.is_waiting()) else {
             return true;
         };
         let Some(file) = now.files.get(at) else { return true };
@@ -476,21 +476,24 @@ async fn hunk_by_hunk(
         show(peer, session, &call).await;
         let it = BTreeSet::from([hunk_id]);
         match ask(peer, session, call, options).await.as_deref() {
-            Some("accept") if has_room => accept(desk, id, it).await,
-            Some("reject") => reject(desk, id, Some(it)).await,
+            Some("accept") if has_room => accept(services, id, it).await,
+            Some("reject") => reject(services, id, Some(it)).await,
             _ => return false,
         }
     }
 }
 
 /// Accepts what was shown, as far as it still fits.
-async fn accept(desk: &Arc<Desk>, id: &ProposalId, shown: BTreeSet<HunkId>) {
+async fn accept(services: &Arc<Services>, id: &ProposalId, shown: BTreeSet<HunkId>) {
     let id = id.clone();
-    decided(desk, move |desk| desk.proposals.accept_shown(&id, &shown).map(drop)).await;
+    decided(services, move |services| {
+        services.proposals.accept_shown(&id, &shown).map(drop)
+    })
+    .await;
 }
 
 /// Rejects these hunks, or all that are left.
-async fn reject(desk: &Arc<Desk>, id: &ProposalId, hunks: Option<BTreeSet<HunkId>>) {
+async fn reject(services: &Arc<Services>, id: &ProposalId, hunks: Option<BTreeSet<HunkId>>) {
     let params = ProposalDecideParams {
         proposal_id: id.clone(),
         decision: ProposalDecision::Reject,
@@ -498,21 +501,24 @@ async fn reject(desk: &Arc<Desk>, id: &ProposalId, hunks: Option<BTreeSet<HunkId
         path: None,
         feedback: None,
     };
-    decided(desk, move |desk| desk.proposals.decide(&params).map(drop)).await;
+    decided(services, move |services| services.proposals.decide(&params).map(drop)).await;
 }
 
 /// Leaves out what was not shown, or does not fit any more.
-async fn settle(desk: &Arc<Desk>, id: &ProposalId) {
-    let left = read(desk, id).await;
+async fn settle(services: &Arc<Services>, id: &ProposalId) {
+    let left = read(services, id).await;
     if left.is_some_and(|(left, _)| left.status.is_waiting()) {
         let id = id.clone();
-        decided(desk, move |desk| desk.proposals.leave_out(&id).map(drop)).await;
+        decided(services, move |services| services.proposals.leave_out(&id).map(drop)).await;
     }
 }
 
-async fn decided(desk: &Arc<Desk>, decide: impl FnOnce(&Desk) -> Result<(), ProposalError> + Send + 'static) {
-    let desk = desk.clone();
-    let decided = tokio::task::spawn_blocking(move || decide(&desk));
+async fn decided(
+    services: &Arc<Services>,
+    decide: impl FnOnce(&Services) -> Result<(), ProposalError> + Send + 'static,
+) {
+    let services = services.clone();
+    let decided = tokio::task::spawn_blocking(move || decide(&services));
     if let Ok(Err(error)) = decided.await {
         tracing::info!(%error, "an answer about a patch came too late");
     }
@@ -535,7 +541,7 @@ pub(super) fn who_asks(agent: Option<&str>) -> String {
 }
 
 /// What the model asks: choices only, since there is no place to type.
-pub(super) async fn questions(peer: Peer, session: ThreadId, desk: Arc<Desk>, request: UserInputRequest) {
+pub(super) async fn questions(peer: Peer, session: ThreadId, services: Arc<Services>, request: UserInputRequest) {
     let mut response = UserInputResponse::default();
     let who = who_asks(request.agent.as_deref());
     for (at, question) in request
@@ -561,7 +567,7 @@ pub(super) async fn questions(peer: Peer, session: ThreadId, desk: Arc<Desk>, re
         }
     }
     let answer = Some(response).filter(|response| !response.answers.is_empty());
-    desk.questions.answer(&request.id, answer);
+    services.questions.answer(&request.id, answer);
 }
 
 /// One question with its choices, each known by its place. Nothing where no client has room for it.

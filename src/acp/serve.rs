@@ -74,8 +74,8 @@ pub async fn run(
     };
     let agent = Agent::with(parts, Registry::standard(), vec![Arc::new(telemetry.clone())]);
     // What others could have written there is not what a server has left.
-    if private::check_home(&agent.desk().home).is_ok() {
-        for words in apply::recover_leftovers(&agent.desk().home).await {
+    if private::check_home(&agent.services().home).is_ok() {
+        for words in apply::recover_leftovers(&agent.services().home).await {
             tracing::warn!("{words}");
         }
     }
@@ -188,7 +188,7 @@ impl Server {
         }
         if method == "initialize" {
             // Before anything is read there.
-            private::check_home(&self.agent.desk().home)
+            private::check_home(&self.agent.services().home)
                 .map_err(|trouble| Failure::new(INTERNAL, trouble.to_string()))?;
             self.get_ready(params)?;
         } else if !self.is_ready.load(Ordering::Relaxed) {

@@ -53,7 +53,10 @@ impl Server {
         let (agent, folder) = (self.agent.clone(), cwd.clone());
         let (remembered, known) = apart(move || {
             let known = agent.load_config(Some(&folder), None).map(|loaded| loaded.values);
-            (consent::read(&agent.desk().home, &[folder]), known.unwrap_or_default())
+            (
+                consent::read(&agent.services().home, &[folder]),
+                known.unwrap_or_default(),
+            )
         })
         .await?;
         let mut admitted = Map::new();
@@ -117,7 +120,7 @@ impl Server {
             permission::Start::Once => return true,
             permission::Start::Always => fingerprint.to_owned(),
         };
-        let (home, folders) = (self.agent.desk().home.clone(), vec![cwd.to_owned()]);
+        let (home, folders) = (self.agent.services().home.clone(), vec![cwd.to_owned()]);
         let (key, value) = (format!("mcp_servers.{}", consent::key_part(asked.0)), asked.1.clone());
         let written = apart(move || {
             consent::change(&home, &folders, |workspace| {

@@ -259,13 +259,13 @@ impl Follower {
 
     /// Questions are asked while they are open, and taken back when they are settled.
     fn questions(&mut self, event: &Event) {
-        let desk = self.agent.desk().clone();
+        let services = self.agent.services().clone();
         let (peer, session) = (self.peer.clone(), self.session_id.clone());
         match &event.kind {
             EventKind::ApprovalRequested(requested) => {
                 let approval = requested.approval.clone();
                 let id = approval.id().clone();
-                let task = tokio::spawn(permission::approval(peer, session, desk, approval));
+                let task = tokio::spawn(permission::approval(peer, session, services, approval));
                 self.asking.approvals.insert(id, AbortOnDropHandle::new(task));
             }
             EventKind::ApprovalResolved(resolved) => {
@@ -276,7 +276,7 @@ impl Follower {
                 if proposal.status.is_waiting() && !proposal.auto_approved {
                     let id = proposal.id.clone();
                     let thread = self.agent.thread(&self.thread);
-                    let task = tokio::spawn(permission::proposal(peer, session, thread, desk, proposal));
+                    let task = tokio::spawn(permission::proposal(peer, session, thread, services, proposal));
                     self.asking.proposals.insert(id, AbortOnDropHandle::new(task));
                 }
             }
@@ -289,8 +289,8 @@ impl Follower {
                 let asks = self.client.asks;
                 let task = tokio::spawn(async move {
                     match asks.forms {
-                        true => elicit::questions(peer, session, desk, request).await,
-                        false => permission::questions(peer, session, desk, request).await,
+                        true => elicit::questions(peer, session, services, request).await,
+                        false => permission::questions(peer, session, services, request).await,
                     }
                 });
                 self.asking.questions.insert(id, AbortOnDropHandle::new(task));
@@ -301,7 +301,7 @@ impl Follower {
             EventKind::McpElicitationRequested(requested) => {
                 let question = requested.elicitation.clone();
                 let id = question.id.clone();
-                let task = tokio::spawn(elicit::server(peer, session, self.client.asks, desk, question));
+                let task = tokio::spawn(elicit::server(peer, session, self.client.asks, services, question));
                 self.asking.elicitations.insert(id, AbortOnDropHandle::new(task));
             }
             EventKind::McpElicitationResolved(resolved) => {
@@ -520,9 +520,9 @@ impl Follower {
         else {
             return None;
         };
-        let (desk, id) = (self.agent.desk().clone(), id.clone());
-        let planned = desk.proposals.decided(&id).map(|(_, plan)| plan);
-        let read = tokio::task::spawn_blocking(move || desk.proposals.read(&id)).await;
+        let (services, id) = (self.agent.services().clone(), id.clone());
+        let planned = services.proposals.decided(&id).map(|(_, plan)| plan);
+        let read = tokio::task::spawn_blocking(move || services.proposals.read(&id)).await;
         let mut proposal = read.ok()?.ok()?;
         let is_made = |hunk: &Hunk| hunk.status == HunkStatus::Applied;
         proposal

@@ -256,7 +256,7 @@ impl Server {
         let agent = self.agent.clone();
         let read = apart(move || {
             let config = agent.load_config(Some(&cwd), None).ok()?.config;
-            Some(Prompts::read(&config, &agent.desk().home).all)
+            Some(Prompts::read(&config, &agent.services().home).all)
         });
         read.await.ok().flatten().unwrap_or_default()
     }

@@ -9,9 +9,9 @@ pub(super) mod take_back;
 mod whole;
 
 use super::aside::aside;
-use super::desk::Desk;
 use super::proposals::Decided;
 use super::proposals::placing::{Now, Place, places_now};
+use super::services::Services;
 use crate::exec::Confinement;
 use crate::ids::{HunkId, ProposalId, ThreadId};
 use crate::patch::files::Whole;
@@ -40,7 +40,7 @@ const MOST_ATTEMPTS: usize = 3;
 /// Where a change is made, and what it may touch: all that applying needs of a turn. It outlives the turn.
 #[derive(Clone)]
 pub struct Scope {
-    pub desk: Arc<Desk>,
+    pub services: Arc<Services>,
     /// The conversation whose changes they are.
     pub thread: ThreadId,
     /// The texts that it sees.
@@ -201,7 +201,7 @@ impl From<String> for Failure {
 /// Applies the accepted hunks of a decided proposal. Runs to its end whatever becomes of the turn.
 pub async fn run(scope: &Scope, id: &ProposalId, decided: &Decided) -> Outcome {
     if decided.in_place
-        && let Some((proposal, plan)) = scope.desk.proposals.decided(id)
+        && let Some((proposal, plan)) = scope.services.proposals.decided(id)
     {
         return made_in_place(scope, &proposal, &plan, decided);
     }
@@ -228,7 +228,7 @@ impl Extent {
 }
 
 async fn apply(scope: &Scope, id: &ProposalId, extent: Extent) -> Outcome {
-    let Some((proposal, plan)) = scope.desk.proposals.decided(id) else {
+    let Some((proposal, plan)) = scope.services.proposals.decided(id) else {
         return Outcome {
             status: ProposalStatus::Failed,
             files: Vec::new(),
@@ -239,17 +239,17 @@ async fn apply(scope: &Scope, id: &ProposalId, extent: Extent) -> Outcome {
         };
     };
     let paths = proposal.files.iter().map(|file| file.path.clone());
-    scope.desk.editor.look(&scope.thread, paths.collect()).await;
+    scope.services.editor.look(&scope.thread, paths.collect()).await;
     let mut attempt = 1;
     loop {
         // A file that the person has renamed meanwhile is followed.
         let (proposal, plan) = scope
-            .desk
+            .services
             .proposals
             .decided(id)
             .unwrap_or((proposal.clone(), plan.clone()));
         let (workspace, planned) = (scope.workspace.clone(), plan.clone());
-        let (snapshots, reader, within) = (scope.desk.snapshots.clone(), scope.reader.clone(), scope.clone());
+        let (snapshots, reader, within) = (scope.services.snapshots.clone(), scope.reader.clone(), scope.clone());
         let (mut files, steps, kept) = aside(move || {
             let mut files = first_results(&proposal, &planned);
             let mut steps = Vec::new();
@@ -331,7 +331,7 @@ async fn apply(scope: &Scope, id: &ProposalId, extent: Extent) -> Outcome {
         let paths = if done { written_paths(&steps) } else { Vec::new() };
         if !paths.is_empty() {
             let announced = EventKind::FilesChanged(FilesChanged { paths });
-            scope.desk.proposals.tell(id, announced);
+            scope.services.proposals.tell(id, announced);
         }
         return Outcome {
             aftermath,
@@ -571,7 +571,7 @@ fn permission_bits(_path: &Path) -> Option<u32> {
 
 /// All steps, or none.
 pub(super) async fn carry_out(scope: &Scope, steps: &Arc<Vec<Step>>) -> Result<(), Failure> {
-    let resources = scope.desk.editor.has_resource_operations();
+    let resources = scope.services.editor.has_resource_operations();
     let all = steps.clone();
     let sorted = aside(move || {
         let mut editor_steps = Vec::new();

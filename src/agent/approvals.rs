@@ -57,7 +57,7 @@ impl Turn {
         if self.cancel.is_cancelled() {
             return None;
         }
-        let mut question = self.desk.approvals.open(approval.clone());
+        let mut question = self.services.approvals.open(approval.clone());
         let _waiting = self.waiting(WaitsFor::Approval);
         let mut asked = Asked {
             turn: self,
@@ -160,23 +160,23 @@ mod tests {
     /// Shows S-109, S-113.
     #[tokio::test]
     async fn the_fastest_answer_finds_its_waiter_and_a_second_one_has_no_effect() {
-        let desk = Approvals::default();
+        let services = Approvals::default();
         for _ in 0..1000 {
-            let mut question = desk.open(approval("a"));
-            assert!(desk.answer(&"a".into(), yes()));
-            assert!(!desk.answer(&"a".into(), ApprovalResponse::decline()));
+            let mut question = services.open(approval("a"));
+            assert!(services.answer(&"a".into(), yes()));
+            assert!(!services.answer(&"a".into(), ApprovalResponse::decline()));
             assert_eq!(question.answered().await, yes());
         }
-        assert!(desk.pending(None).is_empty());
+        assert!(services.pending(None).is_empty());
     }
 
     /// Shows S-112.
     #[tokio::test]
     async fn two_open_questions_each_get_their_own_answer() {
-        let desk = Approvals::default();
-        let (mut a, mut b) = (desk.open(approval("a")), desk.open(approval("b")));
-        assert!(desk.answer(&"b".into(), yes()));
-        assert!(desk.answer(&"a".into(), ApprovalResponse::decline()));
+        let services = Approvals::default();
+        let (mut a, mut b) = (services.open(approval("a")), services.open(approval("b")));
+        assert!(services.answer(&"b".into(), yes()));
+        assert!(services.answer(&"a".into(), ApprovalResponse::decline()));
         assert_eq!(a.answered().await, ApprovalResponse::decline());
         assert_eq!(b.answered().await, yes());
     }
@@ -184,11 +184,11 @@ mod tests {
     /// Shows S-110.
     #[tokio::test]
     async fn a_dropped_question_is_closed() {
-        let desk = Approvals::default();
-        let question = desk.open(approval("a"));
-        assert_eq!(desk.pending(Some(&"t".into())).len(), 1);
+        let services = Approvals::default();
+        let question = services.open(approval("a"));
+        assert_eq!(services.pending(Some(&"t".into())).len(), 1);
         drop(question);
-        assert!(!desk.answer(&"a".into(), yes()));
+        assert!(!services.answer(&"a".into(), yes()));
     }
 
     /// A writer that keeps what is logged.
@@ -212,11 +212,11 @@ mod tests {
         let log = Log::default();
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
-        let desk = Approvals::default();
+        let services = Approvals::default();
         let (mut first, mut second) = tracing::subscriber::with_default(subscriber, || {
-            (desk.open(approval("the-key")), desk.open(approval("the-key")))
+            (services.open(approval("the-key")), services.open(approval("the-key")))
         });
-        assert!(desk.answer(&"the-key".into(), yes()));
+        assert!(services.answer(&"the-key".into(), yes()));
         assert_eq!(first.answered().await, ApprovalResponse::decline());
         assert_eq!(second.answered().await, yes());
         let logged = String::from_utf8(log.0.lock().expect("whole").clone()).expect("text");

@@ -25,7 +25,7 @@ pub(super) async fn call(
 ) -> Result<ToolOutput, ToolError> {
     let limit = turn.config.dynamic_tool_timeout;
     let name = tool.clone();
-    let asked = turn.desk.editor.call_tool(ToolCallParams {
+    let asked = turn.services.editor.call_tool(ToolCallParams {
         thread_id: turn.conversation.id.clone(),
         turn_id: turn.id.clone(),
         call_id,

@@ -71,7 +71,7 @@ enum Ran {
 }
 
 pub(super) async fn run(turn: &Arc<Turn>, call: CommandCall, how: How) -> Result<ToolOutput, ToolError> {
-    let home = turn.desk.env.get("HOME").map(Path::new);
+    let home = turn.services.env.get("HOME").map(Path::new);
     match recognise(&call.argv, home) {
         Recognised::Patch { text, workdir } => {
             let workdir = match (call.workdir, workdir) {
@@ -255,7 +255,7 @@ impl<'a> Run<'a> {
         let places = (confined != Confined::Outside).then(|| confinement.writable_roots().to_vec());
         let wrote = exec::Wrote::default();
         let request = CommandRequest {
-            argv: turn.desk.through_profile(&turn.config, &self.argv),
+            argv: turn.services.through_profile(&turn.config, &self.argv),
             argv0: None,
             cwd: self.cwd.clone(),
             env,
@@ -266,7 +266,7 @@ impl<'a> Run<'a> {
             full: outputs::of(turn, id, show::SHOWN_OUTPUT),
         };
         let can_change = confined != Confined::Outside && writes != Confined::ReadOnly;
-        let _running = can_change.then(|| turn.desk.beside.enter(&self.argv));
+        let _running = can_change.then(|| turn.services.beside.enter(&self.argv));
         let watch = undo::watch(turn, id, &self.argv, writes, undo::Doing { wrote, places }).await;
         if turn.cancel.is_cancelled() {
             // Stopped while the workspace was looked at.
@@ -341,7 +341,7 @@ impl<'a> Run<'a> {
 impl Turn {
     /// The environment of a command of this turn.
     pub fn command_environment(&self, confinement: &Confinement) -> BTreeMap<String, String> {
-        self.desk
+        self.services
             .command_environment(&self.config, self.conversation.id.as_str(), confinement)
     }
 

@@ -359,7 +359,7 @@ fn still_open(turn: &Turn) -> String {
             let _ = writeln!(text, "- ({status}) {}", step.step);
         }
     }
-    let waiting = turn.desk.proposals.waiting(&turn.conversation.id);
+    let waiting = turn.services.proposals.waiting(&turn.conversation.id);
     if !waiting.is_empty() {
         text.push_str("Patches of yours that wait for the person's decision; do not send them again:\n");
         for proposal in waiting {

@@ -99,7 +99,7 @@ fn read(turn: &Turn, input: &Input, since: u64) -> Told {
         workspace: &turn.workspace,
         cwd: &turn.settings.cwd,
         roots: &turn.roots,
-        home: home_of(&turn.desk),
+        home: home_of(&turn.services),
         reader: &reader,
         takes_images: turn
             .provider
@@ -111,7 +111,7 @@ fn read(turn: &Turn, input: &Input, since: u64) -> Told {
     let content = match input.by_agent {
         true => input.content.clone(),
         false => {
-            let content = called::sent(&turn.desk, &turn.config, &input.content, &mut told);
+            let content = called::sent(&turn.services, &turn.config, &input.content, &mut told);
             let words: Vec<&str> = content.iter().filter_map(text_of).collect();
             mentioned::read(&words, &content, input.context.as_ref(), &ground, &mut told);
             content

@@ -2,7 +2,7 @@
 //! holds it any more.
 
 use super::conversation::Conversation;
-use super::desk::Desk;
+use super::services::Services;
 use super::{notifier, servers};
 use crate::config::Config;
 use crate::protocol::settings::ThreadSettings;
@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 
 /// A thread that begins: it is there, its first events are told, and no turn has run.
 pub struct Beginning<'a> {
-    pub desk: &'a Arc<Desk>,
+    pub services: &'a Arc<Services>,
     pub conversation: &'a Arc<Conversation>,
     pub config: &'a Config,
     pub settings: &'a ThreadSettings,
@@ -34,7 +34,7 @@ pub trait Contributor: Send + Sync {
     fn started(&self, _beginning: &Beginning<'_>) {}
 
     /// It ends: no turn runs or will. Its record still takes lines, and its stream events.
-    fn stopped<'a>(&'a self, _desk: &'a Desk, _conversation: &'a Conversation) -> BoxFuture<'a, ()> {
+    fn stopped<'a>(&'a self, _services: &'a Services, _conversation: &'a Conversation) -> BoxFuture<'a, ()> {
         std::future::ready(()).boxed()
     }
 }
@@ -69,11 +69,11 @@ impl Contributors {
     }
 
     /// Tells one after the other. One that fails or hangs does not keep the others from hearing.
-    pub(super) async fn stopped(&self, desk: &Desk, conversation: &Conversation) {
+    pub(super) async fn stopped(&self, services: &Services, conversation: &Conversation) {
         let end = tokio::time::Instant::now() + LIMIT;
         for contributor in &self.0 {
             let (name, thread) = (contributor.name(), &conversation.id);
-            let work = AssertUnwindSafe(contributor.stopped(desk, conversation)).catch_unwind();
+            let work = AssertUnwindSafe(contributor.stopped(services, conversation)).catch_unwind();
             match tokio::time::timeout_at(end, work).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => tracing::error!(name, %thread, "a contributor panicked at the end of a thread"),
@@ -91,8 +91,8 @@ impl Contributor for SubAgents {
         "sub-agents"
     }
 
-    fn stopped<'a>(&'a self, desk: &'a Desk, conversation: &'a Conversation) -> BoxFuture<'a, ()> {
-        desk.agents.ended(&conversation.id).boxed()
+    fn stopped<'a>(&'a self, services: &'a Services, conversation: &'a Conversation) -> BoxFuture<'a, ()> {
+        services.agents.ended(&conversation.id).boxed()
     }
 }
 
@@ -104,7 +104,7 @@ impl Contributor for Realtime {
         "realtime"
     }
 
-    fn stopped<'a>(&'a self, _desk: &'a Desk, conversation: &'a Conversation) -> BoxFuture<'a, ()> {
+    fn stopped<'a>(&'a self, _services: &'a Services, conversation: &'a Conversation) -> BoxFuture<'a, ()> {
         conversation.voice.end_thread().boxed()
     }
 }
@@ -117,8 +117,8 @@ impl Contributor for Findings {
         "findings"
     }
 
-    fn stopped<'a>(&'a self, desk: &'a Desk, conversation: &'a Conversation) -> BoxFuture<'a, ()> {
-        desk.findings.close(&conversation.id);
+    fn stopped<'a>(&'a self, services: &'a Services, conversation: &'a Conversation) -> BoxFuture<'a, ()> {
+        services.findings.close(&conversation.id);
         std::future::ready(()).boxed()
     }
 }
@@ -131,8 +131,8 @@ impl Contributor for Terminals {
         "terminals"
     }
 
-    fn stopped<'a>(&'a self, desk: &'a Desk, conversation: &'a Conversation) -> BoxFuture<'a, ()> {
-        desk.terminals.end_thread(&conversation.id).boxed()
+    fn stopped<'a>(&'a self, services: &'a Services, conversation: &'a Conversation) -> BoxFuture<'a, ()> {
+        services.terminals.end_thread(&conversation.id).boxed()
     }
 }
 
@@ -145,10 +145,15 @@ impl Contributor for Servers {
     }
 
     fn started(&self, beginning: &Beginning<'_>) {
-        servers::begin(beginning.desk, beginning.conversation, beginning.config, beginning.cwd);
+        servers::begin(
+            beginning.services,
+            beginning.conversation,
+            beginning.config,
+            beginning.cwd,
+        );
     }
 
-    fn stopped<'a>(&'a self, _desk: &'a Desk, conversation: &'a Conversation) -> BoxFuture<'a, ()> {
+    fn stopped<'a>(&'a self, _services: &'a Services, conversation: &'a Conversation) -> BoxFuture<'a, ()> {
         conversation.servers.release();
         std::future::ready(()).boxed()
     }
@@ -165,7 +170,7 @@ impl Contributor for Notifier {
     fn started(&self, beginning: &Beginning<'_>) {
         // What a sub-agent has done is its starter's to tell.
         if beginning.conversation.agent.is_none() {
-            notifier::attach(beginning.desk, beginning.conversation, beginning.config);
+            notifier::attach(beginning.services, beginning.conversation, beginning.config);
         }
     }
 }

@@ -44,15 +44,17 @@ impl Host for Arc<Turn> {
     }
 
     fn look_at(&self, path: &Path) -> BoxFuture<'_, ()> {
-        self.desk.editor.look(&self.conversation.id, vec![path.to_owned()])
+        self.services.editor.look(&self.conversation.id, vec![path.to_owned()])
     }
 
     fn look_below(&self, folder: &Path) -> BoxFuture<'_, ()> {
-        self.desk.editor.look_below(&self.conversation.id, folder.to_owned())
+        self.services
+            .editor
+            .look_below(&self.conversation.id, folder.to_owned())
     }
 
     fn home(&self) -> Option<PathBuf> {
-        permissions::home_of(&self.desk)
+        permissions::home_of(&self.services)
     }
 
     fn request_permissions(
@@ -113,7 +115,7 @@ impl Host for Arc<Turn> {
     }
 
     fn shell(&self) -> Option<&str> {
-        self.desk.env.get("SHELL").map(String::as_str)
+        self.services.env.get("SHELL").map(String::as_str)
     }
 
     fn longest_poll(&self) -> Duration {
@@ -179,7 +181,7 @@ impl Host for Arc<Turn> {
 impl Turn {
     /// What the model may call in this conversation: our tools as far as they are on, then the client's.
     pub fn tools(&self) -> Registry {
-        let ours = self.desk.tools.clone();
+        let ours = self.services.tools.clone();
         let on = self
             .left_out()
             .into_iter()
@@ -317,7 +319,7 @@ impl Turn {
             cwd: self.settings.cwd.clone(),
             policy,
             roots: self.roots.clone(),
-            temporary_folder: self.desk.temporary_folder(),
+            temporary_folder: self.services.temporary_folder(),
             granted,
             walls: walls.flatten(),
             unreadable: self.unreadable(),
@@ -329,7 +331,7 @@ impl Turn {
     /// Where this turn's changes are made.
     pub fn scope(&self) -> Scope {
         Scope {
-            desk: self.desk.clone(),
+            services: self.services.clone(),
             thread: self.conversation.id.clone(),
             workspace: self.workspace.clone(),
             cwd: self.settings.cwd.clone(),

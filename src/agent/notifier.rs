@@ -3,7 +3,7 @@
 //! A subscriber of the thread's stream like any other: no turn waits for it.
 
 use super::conversation::Conversation;
-use super::desk::Desk;
+use super::services::Services;
 use super::stream::Subscription;
 use crate::config::Config;
 use crate::exec;
@@ -36,7 +36,7 @@ struct Notification<'a> {
 }
 
 /// Follows a thread from now on, if the person wants to be told.
-pub(super) fn attach(desk: &Arc<Desk>, conversation: &Conversation, config: &Config) {
+pub(super) fn attach(services: &Arc<Services>, conversation: &Conversation, config: &Config) {
     let program: Vec<String> = match config.notify.first() {
         Some(program) if !program.trim().is_empty() => config.notify.clone(),
         _ => Vec::new(),
@@ -45,7 +45,7 @@ pub(super) fn attach(desk: &Arc<Desk>, conversation: &Conversation, config: &Con
         return;
     }
     let follower = Follower {
-        desk: desk.clone(),
+        services: services.clone(),
         thread: conversation.id.clone(),
         program,
         in_editor: config.notify_in_editor,
@@ -54,12 +54,13 @@ pub(super) fn attach(desk: &Arc<Desk>, conversation: &Conversation, config: &Con
         from_person: false,
     };
     // One of the steps that the server's end waits for, so that the last turn is told of too.
-    desk.steps
+    services
+        .steps
         .spawn(follower.follow(conversation.stream.subscribe(Some(0))));
 }
 
 struct Follower {
-    desk: Arc<Desk>,
+    services: Arc<Services>,
     thread: ThreadId,
     /// Empty: none.
     program: Vec<String>,
@@ -103,7 +104,7 @@ impl Follower {
         if self.in_editor {
             let words = answer.map(str::trim).filter(|words| !words.is_empty());
             let words = words.map_or_else(String::new, |words| format!(": {}", cut(words)));
-            self.desk.editor.tell(format!("Countersign is done{words}"));
+            self.services.editor.tell(format!("Countersign is done{words}"));
         }
         if self.program.is_empty() {
             return;
@@ -112,11 +113,11 @@ impl Follower {
             Some(json) => {
                 let mut argv = self.program.clone();
                 argv.push(json);
-                if let Err(problem) = exec::start_and_forget(&argv, &self.desk.env)
-                    && !self.desk.notifier_problem_shown.swap(true, Ordering::Relaxed)
+                if let Err(problem) = exec::start_and_forget(&argv, &self.services.env)
+                    && !self.services.notifier_problem_shown.swap(true, Ordering::Relaxed)
                 {
                     let message = format!("Countersign cannot start the program of `notify` in config.toml: {problem}");
-                    self.desk.editor.tell(message);
+                    self.services.editor.tell(message);
                 }
             }
             None => tracing::warn!("the notifier was not told: the notification cannot be put into an argument"),

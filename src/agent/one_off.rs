@@ -36,21 +36,21 @@ impl OneOff {
             ));
         }
         let base = agent.default_folder();
-        scratch::make(&agent.desk().home, &base)?;
+        scratch::make(&agent.services().home, &base)?;
         let config = agent.load_config(Some(&base), None)?.config;
         let confinement = permissions::one_off(
-            agent.desk(),
+            agent.services(),
             &config,
             &base,
             params.permissions.as_deref(),
             params.sandbox_policy.as_ref(),
         )?;
-        let mut env = agent.desk().command_environment(&config, "", &confinement);
+        let mut env = agent.services().command_environment(&config, "", &confinement);
         change(&mut env, &params.env)?;
         let timeout = params.timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
         Ok(Self {
             request: CommandRequest {
-                argv: agent.desk().through_profile(&config, &params.command),
+                argv: agent.services().through_profile(&config, &params.command),
                 argv0: None,
                 cwd: match &params.cwd {
                     Some(cwd) => crate::workspace::uri::clean(&base.join(cwd)),

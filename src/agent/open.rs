@@ -32,7 +32,7 @@ struct Waiter<Q: Ask> {
 /// A registered question. Dropping it withdraws the question.
 pub struct Question<Q: Ask> {
     id: Q::Id,
-    desk: Open<Q>,
+    services: Open<Q>,
     answer: oneshot::Receiver<Q::Answer>,
 }
 
@@ -65,7 +65,7 @@ impl<Q: Ask> Open<Q> {
         }
         Question {
             id,
-            desk: self.clone(),
+            services: self.clone(),
             answer,
         }
     }
@@ -98,6 +98,6 @@ impl<Q: Ask> Question<Q> {
 
 impl<Q: Ask> Drop for Question<Q> {
     fn drop(&mut self) {
-        self.desk.lock().remove(&self.id);
+        self.services.lock().remove(&self.id);
     }
 }

@@ -27,7 +27,7 @@ const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
 /// disk.
 pub(super) fn of(turn: &Turn, item: &ItemId, shown: usize) -> FullOutput {
     match turn.conversation.recorder {
-        Some(_) => in_home(&turn.desk.home, &turn.conversation.id, item, shown),
+        Some(_) => in_home(&turn.services.home, &turn.conversation.id, item, shown),
         None => FullOutput::default(),
     }
 }

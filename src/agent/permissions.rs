@@ -10,8 +10,8 @@ pub use ask::{Asked, Given};
 
 use super::AgentError;
 use super::aside::aside;
-use super::desk::Desk;
 use super::scratch;
+use super::services::Services;
 use super::turn::Turn;
 use crate::config::Config;
 use crate::config::permissions::{Access, Profile, Subject, is_built_in};
@@ -58,7 +58,7 @@ pub fn find<'c>(config: &'c Config, id: &str) -> Result<&'c Profile, AgentError>
 /// # Errors
 /// The profile is not known, or a profile and a policy are given both.
 pub fn one_off(
-    desk: &Desk,
+    services: &Services,
     config: &Config,
     cwd: &Path,
     permissions: Option<&str>,
@@ -73,8 +73,8 @@ pub fn one_off(
             None => Profile::of_policy(&config.sandbox_policy),
         },
     };
-    let place = place(desk, cwd, &desk.workspace.roots());
-    Ok(confine(desk, config, &profile, &place).within(config.bounds))
+    let place = place(services, cwd, &services.workspace.roots());
+    Ok(confine(services, config, &profile, &place).within(config.bounds))
 }
 
 pub(super) fn both() -> AgentError {
@@ -109,22 +109,22 @@ pub(super) fn same_as(config: &Config, policy: &SandboxPolicy) -> Option<String>
 }
 
 /// The person's home folder.
-pub(super) fn home_of(desk: &Desk) -> Option<PathBuf> {
-    let home = desk.env.get("HOME").map(PathBuf::from);
+pub(super) fn home_of(services: &Services) -> Option<PathBuf> {
+    let home = services.env.get("HOME").map(PathBuf::from);
     home.filter(|home| home.is_absolute())
 }
 
-fn place(desk: &Desk, cwd: &Path, roots: &[PathBuf]) -> Place {
+fn place(services: &Services, cwd: &Path, roots: &[PathBuf]) -> Place {
     Place {
         cwd: cwd.to_owned(),
         runtime_roots: roots.to_vec(),
-        tmpdir: desk.temporary_folder(),
-        home: home_of(desk),
+        tmpdir: services.temporary_folder(),
+        home: home_of(services),
     }
 }
 
 /// A profile made concrete, without what nothing of the agent's reads.
-fn confine(desk: &Desk, config: &Config, profile: &Profile, place: &Place) -> Confinement {
+fn confine(services: &Services, config: &Config, profile: &Profile, place: &Place) -> Confinement {
     let confinement = profile.realise(place);
     match confinement.is_outside() {
         true => confinement,
@@ -141,8 +141,8 @@ fn confine(desk: &Desk, config: &Config, profile: &Profile, place: &Place) -> Co
                 .collect();
             let work: Vec<PathBuf> = place.runtime_roots.iter().chain([&place.cwd]).cloned().collect();
             let tmpdir = place.tmpdir.as_deref();
-            let confinement = confinement.with(&hosts).requesting(&config.requests, &desk.env);
-            close(confinement, desk, config, profile, place).keeping_later(
+            let confinement = confinement.with(&hosts).requesting(&config.requests, &services.env);
+            close(confinement, services, config, profile, place).keeping_later(
                 &config.protected,
                 &config.unprotected,
                 &work,
@@ -152,22 +152,28 @@ fn confine(desk: &Desk, config: &Config, profile: &Profile, place: &Place) -> Co
     }
 }
 
-fn close(confinement: Confinement, desk: &Desk, config: &Config, profile: &Profile, place: &Place) -> Confinement {
-    let (home, open) = own_home(desk, profile, place);
+fn close(
+    confinement: Confinement,
+    services: &Services,
+    config: &Config,
+    profile: &Profile,
+    place: &Place,
+) -> Confinement {
+    let (home, open) = own_home(services, profile, place);
     let confinement = confinement
         .unreadable(&config.unreadable, place)
-        .without(&kept_from_all(desk, config, profile, place))
+        .without(&kept_from_all(services, config, profile, place))
         .without_all_but(&home, &open);
-    match usual_home(desk, profile, place) {
+    match usual_home(services, profile, place) {
         Some((usual, open)) => confinement.without_all_but(&usual, &open),
         None => confinement,
     }
 }
 
 /// Countersign's own folder in its usual place, where this server has another: what was said to others is in there.
-fn usual_home(desk: &Desk, profile: &Profile, place: &Place) -> Option<(PathBuf, Vec<PathBuf>)> {
+fn usual_home(services: &Services, profile: &Profile, place: &Place) -> Option<(PathBuf, Vec<PathBuf>)> {
     let usual = fs::canonicalize(place.home.as_ref()?.join(".countersign")).ok()?;
-    let own = fs::canonicalize(&desk.home).unwrap_or_else(|_| desk.home.clone());
+    let own = fs::canonicalize(&services.home).unwrap_or_else(|_| services.home.clone());
     if own.starts_with(&usual) {
         return None;
     }
@@ -182,8 +188,8 @@ fn usual_home(desk: &Desk, profile: &Profile, place: &Place) -> Option<(PathBuf,
 /// Countersign's own folder, where the conversations of all projects lie, what was typed, logs and proposals, and what is open in it
 /// for work: the scratch folder that the work is in, and what the person's profile names. All else is closed, whatever the
 /// folders of the work are, so that what comes to lie in it is closed too.
-fn own_home(desk: &Desk, profile: &Profile, place: &Place) -> (PathBuf, Vec<PathBuf>) {
-    let home = fs::canonicalize(&desk.home).unwrap_or_else(|_| desk.home.clone());
+fn own_home(services: &Services, profile: &Profile, place: &Place) -> (PathBuf, Vec<PathBuf>) {
+    let home = fs::canonicalize(&services.home).unwrap_or_else(|_| services.home.clone());
     let own_roots = profile.own_roots(place.home.as_deref());
     let named = named(profile, place).into_iter().chain(own_roots);
     let named = named.filter_map(|path| fs::canonicalize(path).ok());
@@ -206,8 +212,8 @@ fn named(profile: &Profile, place: &Place) -> Vec<PathBuf> {
 }
 
 /// Where keys lie. What the profile opens by its name stays open, and so does the workspace, wherever it is.
-fn kept_from_all(desk: &Desk, config: &Config, profile: &Profile, place: &Place) -> Vec<PathBuf> {
-    let own = own_credentials(desk);
+fn kept_from_all(services: &Services, config: &Config, profile: &Profile, place: &Place) -> Vec<PathBuf> {
+    let own = own_credentials(services);
     let own: Vec<PathBuf> = own.into_iter().filter(|path| path.exists()).collect();
     if !config.unreadable_defaults {
         return own;
@@ -216,8 +222,8 @@ fn kept_from_all(desk: &Desk, config: &Config, profile: &Profile, place: &Place)
     let named: Vec<PathBuf> = named.filter_map(|path| fs::canonicalize(path).ok()).collect();
     let work = place.runtime_roots.iter().chain([&place.cwd]);
     let work: Vec<PathBuf> = work.filter_map(|path| fs::canonicalize(path).ok()).collect();
-    let mut closed = secrets(place.home.as_deref(), &desk.home, &desk.env);
-    closed.extend(secrets_of_the_system(&desk.env));
+    let mut closed = secrets(place.home.as_deref(), &services.home, &services.env);
+    closed.extend(secrets_of_the_system(&services.env));
     closed.retain(|place| {
         own.contains(place) || !named.contains(place) && !work.iter().any(|folder| folder.starts_with(place))
     });
@@ -225,8 +231,8 @@ fn kept_from_all(desk: &Desk, config: &Config, profile: &Profile, place: &Place)
 }
 
 /// The server's own credentials, whether they are there or not.
-fn own_credentials(desk: &Desk) -> Vec<PathBuf> {
-    let home = fs::canonicalize(&desk.home).unwrap_or_else(|_| desk.home.clone());
+fn own_credentials(services: &Services) -> Vec<PathBuf> {
+    let home = fs::canonicalize(&services.home).unwrap_or_else(|_| services.home.clone());
     let named = ["auth.json", ".credentials.json"].map(|name| {
         let path = home.join(name);
         fs::canonicalize(&path).unwrap_or(path)
@@ -248,8 +254,8 @@ pub struct Reader {
 const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "AGENTS.override.md"];
 
 impl Reader {
-    fn new(desk: &Desk, closed: Closed) -> Self {
-        let home = fs::canonicalize(&desk.home).unwrap_or_else(|_| desk.home.clone());
+    fn new(services: &Services, closed: Closed) -> Self {
+        let home = fs::canonicalize(&services.home).unwrap_or_else(|_| services.home.clone());
         Self {
             closed,
             kept: Kept::default(),
@@ -362,38 +368,43 @@ impl Refused {
 }
 
 /// Who reads in a folder outside of any thread's turn: instruction files among others.
-pub(super) fn reader_in(desk: &Desk, config: &Config, profile: &Profile, cwd: &Path) -> Reader {
-    let place = place(desk, cwd, &desk.workspace.roots());
-    Reader::new(desk, reading(desk, config, profile, &place).closed())
+pub(super) fn reader_in(services: &Services, config: &Config, profile: &Profile, cwd: &Path) -> Reader {
+    let place = place(services, cwd, &services.workspace.roots());
+    Reader::new(services, reading(services, config, profile, &place).closed())
 }
 
 /// Who reads for a change that waited while no turn ran: what its bounds close is closed, and Countersign's own folder.
-pub(super) fn reader_within(desk: &Desk, bounds: &Bounds) -> Reader {
-    let home = fs::canonicalize(&desk.home).unwrap_or_else(|_| desk.home.clone());
+pub(super) fn reader_within(services: &Services, bounds: &Bounds) -> Reader {
+    let home = fs::canonicalize(&services.home).unwrap_or_else(|_| services.home.clone());
     let cwd = fs::canonicalize(&bounds.cwd).ok();
     let open: Vec<PathBuf> = cwd.and_then(|cwd| scratch::around(&home, &cwd)).into_iter().collect();
-    Reader::new(desk, bounds.confinement().without_all_but(&home, &open).closed())
+    Reader::new(services, bounds.confinement().without_all_but(&home, &open).closed())
 }
 
 /// Which of these paths are kept from the model of a thread, with the reasons: for who shows it files beside its turns' own
 /// tools. What the person has granted for work does not count.
-pub(super) fn refused(desk: &Desk, config: &Config, settings: &ThreadSettings, paths: &[PathBuf]) -> Vec<Refused> {
-    let reader = reader_in(desk, config, &profile(config, settings), &settings.cwd);
+pub(super) fn refused(
+    services: &Services,
+    config: &Config,
+    settings: &ThreadSettings,
+    paths: &[PathBuf],
+) -> Vec<Refused> {
+    let reader = reader_in(services, config, &profile(config, settings), &settings.cwd);
     paths.iter().filter_map(|path| reader.check(path).err()).collect()
 }
 
 /// As `confine`, for who only reads: also where commands run without a sandbox, tools do not read keys.
-fn reading(desk: &Desk, config: &Config, profile: &Profile, place: &Place) -> Confinement {
+fn reading(services: &Services, config: &Config, profile: &Profile, place: &Place) -> Confinement {
     let confinement = match profile.is_unrestricted() {
         true => Profile::of_policy(&SandboxPolicy::ReadOnly { network_access: false }).for_reading(place),
         false => profile.for_reading(place),
     };
-    close(confinement, desk, config, profile, place).without(&own_credentials(desk))
+    close(confinement, services, config, profile, place).without(&own_credentials(services))
 }
 
 impl Turn {
     fn place(&self) -> Place {
-        place(&self.desk, &self.settings.cwd, &self.roots)
+        place(&self.services, &self.settings.cwd, &self.roots)
     }
 
     /// What a run of this turn may touch, with what the person has granted.
@@ -403,10 +414,11 @@ impl Turn {
         }
         if confined == Confined::ReadOnly && self.profile.is_unrestricted() {
             // Where commands run without a sandbox, one that only reads has one all the same.
-            let reading = reading(&self.desk, &self.config, &self.profile, &self.place());
+            let reading = reading(&self.services, &self.config, &self.profile, &self.place());
             return reading.within(self.config.bounds);
         }
-        let confinement = confine(&self.desk, &self.config, &self.profile, &self.place()).within(self.config.bounds);
+        let confinement =
+            confine(&self.services, &self.config, &self.profile, &self.place()).within(self.config.bounds);
         let confinement = match confined {
             // What only reads stays so; a folder that was opened counts for patches then.
             Confined::ReadOnly => confinement,
@@ -430,13 +442,13 @@ impl Turn {
 
     /// What tools of this turn may not read.
     pub fn closed(&self) -> Closed {
-        let reading = reading(&self.desk, &self.config, &self.profile, &self.place());
+        let reading = reading(&self.services, &self.config, &self.profile, &self.place());
         reading.with(&self.granted()).closed()
     }
 
     /// What a run of this turn outside of the sandbox needs a yes of its own for.
     pub fn kept(&self) -> decide::Kept {
-        let home = home_of(&self.desk);
+        let home = home_of(&self.services);
         decide::Kept::new(
             self.closed(),
             &self.config.protected,
@@ -448,7 +460,7 @@ impl Turn {
 
     /// Who reads for the model in this turn.
     pub fn reader(&self) -> Reader {
-        Reader::new(&self.desk, self.closed())
+        Reader::new(&self.services, self.closed())
     }
 
     /// Narrow grants that hold now: for the turn, for the session, for always. Nothing was granted to a turn that only
@@ -465,14 +477,14 @@ impl Turn {
 
     /// Whether a real path lies in Countersign's own folder and is closed to this turn, also where nothing is there yet.
     pub(super) fn is_closed_own(&self, real: &Path) -> bool {
-        let (home, open) = own_home(&self.desk, &self.profile, &self.place());
+        let (home, open) = own_home(&self.services, &self.profile, &self.place());
         real.starts_with(&home) && !open.iter().any(|part| real.starts_with(part))
     }
 
     /// Places that are kept from patches, too.
     pub(super) fn unreadable(&self) -> Vec<PathBuf> {
         let place = self.place();
-        let mut closed = kept_from_all(&self.desk, &self.config, &self.profile, &place);
+        let mut closed = kept_from_all(&self.services, &self.config, &self.profile, &place);
         let base = Confinement::new(
             &SandboxPolicy::ReadOnly { network_access: false },
             &place.cwd,
@@ -485,8 +497,8 @@ impl Turn {
 }
 
 /// Writes permissions down that hold in every session from now on, for commands in a folder and below.
-async fn keep_standing(desk: &Desk, cwd: &Path, permissions: &[Permission]) -> Result<(), String> {
-    let (home, cwd, permissions) = (desk.home.clone(), cwd.to_owned(), permissions.to_vec());
+async fn keep_standing(services: &Services, cwd: &Path, permissions: &[Permission]) -> Result<(), String> {
+    let (home, cwd, permissions) = (services.home.clone(), cwd.to_owned(), permissions.to_vec());
     let write = move || {
         let mut written = permissions
             .iter()
@@ -500,7 +512,7 @@ async fn keep_standing(desk: &Desk, cwd: &Path, permissions: &[Permission]) -> R
 
 /// The permissions that hold in every session, for commands in a folder, as far as they could still be given.
 fn standing(turn: &Turn) -> Vec<Permission> {
-    let rules = turn.desk.rules(&turn.config);
+    let rules = turn.services.rules(&turn.config);
     let standing = rules.permissions_for(&turn.settings.cwd).into_iter();
     standing.filter_map(|one| wanted::checked(turn, one).ok()).collect()
 }

@@ -131,7 +131,7 @@ async fn run(turn: &Arc<Turn>, command: &OwnCommand) {
     turn.start_item(command.item(turn, ItemStatus::InProgress));
     let confinement = turn.confinement_aside(confined(turn)).await;
     let request = CommandRequest {
-        argv: exec::shell::login(&turn.desk.env, &command.script),
+        argv: exec::shell::login(&turn.services.env, &command.script),
         argv0: None,
         cwd: turn.settings.cwd.clone(),
         env: turn.command_environment(&confinement),
@@ -141,7 +141,7 @@ async fn run(turn: &Arc<Turn>, command: &OwnCommand) {
         wrote: exec::Wrote::default(),
         full: outputs::of(turn, &command.item_id, SHOWN_OUTPUT),
     };
-    let doing = turn.desk.persons.begin(turn).await;
+    let doing = turn.services.persons.begin(turn).await;
     let mut live = Live::default();
     let show = |_stream, text: &str| {
         if let Some(text) = live.take(text) {

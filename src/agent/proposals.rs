@@ -27,7 +27,7 @@ use crate::protocol::proposal::{
     Hunk, HunkStatus, Proposal, ProposalDecideParams, ProposalEditParams, ProposalFile, ProposalStatus,
 };
 use crate::shown;
-use crate::store::proposals::{Bounds, Note, Shelf};
+use crate::store::proposals::{Bounds, Note, ProposalStore};
 use crate::workspace::{Document, Workspace, uri};
 use entry::{Entry, open_for_decision};
 use placing::{Now, Place, places_now};
@@ -53,7 +53,7 @@ pub struct Proposals {
 
 struct Shared {
     workspace: Workspace,
-    shelf: Shelf,
+    store: ProposalStore,
     state: Mutex<State>,
     /// Held while a proposal's file is written, so that the last state is the one that stays.
     writing: Mutex<()>,
@@ -160,7 +160,7 @@ pub struct Origin {
 /// A registered proposal. Dropping it before it is settled withdraws the proposal, unless the server is stopping.
 pub struct Waiting {
     pub id: ProposalId,
-    desk: Proposals,
+    services: Proposals,
     ready: mpsc::UnboundedReceiver<Ready>,
 }
 
@@ -170,7 +170,7 @@ impl Proposals {
         Self {
             shared: Arc::new(Shared {
                 workspace,
-                shelf: Shelf::new(home),
+                store: ProposalStore::new(home),
                 state: Mutex::default(),
                 writing: Mutex::default(),
                 stopping: AtomicBool::new(false),
@@ -193,10 +193,10 @@ impl Proposals {
         // From here on, whatever becomes of the task, the proposal is settled.
         let waiting = Waiting {
             id: id.clone(),
-            desk: self.clone(),
+            services: self.clone(),
             ready,
         };
-        let desk = self.clone();
+        let services = self.clone();
         // From before it is looked at: somebody may type as soon as it is shown.
         let changed = self.shared.workspace.changed();
         aside(move || {
@@ -207,24 +207,24 @@ impl Proposals {
             let bounds = origin.bounds.clone().filter(|_| !origin.auto_approved);
             let texts = plan.files.iter().flat_map(|file| [&file.before, &file.after]);
             let is_small = texts.flatten().map(String::len).sum::<usize>() <= SMALL;
-            let proposal = desk.describe(&id, &plan, origin);
+            let proposal = services.describe(&id, &plan, origin);
             let mut entry = Entry::new(proposal, plan, stream, Some(turn));
             entry.waiter = Some(waiter);
             entry.applies_each = applies_each;
             entry.bounds = bounds;
-            desk.look(&mut entry);
-            if !desk.insert(entry) {
+            services.look(&mut entry);
+            if !services.insert(entry) {
                 // Its turn was ended by force meanwhile.
                 return;
             }
-            desk.hold(&id);
+            services.hold(&id);
             if is_small {
-                desk.save(&id);
-                desk.show(&id);
+                services.save(&id);
+                services.show(&id);
             } else {
                 // Nobody decides as fast as it is written, so nobody need wait for the disk.
-                desk.show(&id);
-                desk.save_later(&id);
+                services.show(&id);
+                services.save_later(&id);
             }
         })
         .await;
@@ -726,8 +726,8 @@ impl Proposals {
         outcome: Option<String>,
     ) {
         self.note_settled(id, status, hunks, outcome);
-        let (desk, settled) = (self.clone(), id.clone());
-        aside(move || desk.forget(&settled)).await;
+        let (services, settled) = (self.clone(), id.clone());
+        aside(move || services.forget(&settled)).await;
         self.unstack(id);
     }
 
@@ -831,11 +831,11 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         // Before anything is looked at: one that is only about to be registered is seen to be nobody's then.
         self.ready.close();
-        if self.desk.is_stopping() {
+        if self.services.is_stopping() {
             return;
         }
         let withdrawn = {
-            let mut state = self.desk.lock();
+            let mut state = self.services.lock();
             let entry = state.entries.get_mut(&self.id);
             // One that is older than the server is nobody's to withdraw.
             match entry.filter(|entry| entry.turn.is_some()) {
@@ -849,9 +849,9 @@ impl Drop for Waiting {
             }
         };
         if withdrawn {
-            let (desk, id) = (self.desk.clone(), self.id.clone());
-            keep::later(move || desk.forget(&id));
-            self.desk.unstack(&self.id);
+            let (services, id) = (self.services.clone(), self.id.clone());
+            keep::later(move || services.forget(&id));
+            self.services.unstack(&self.id);
         }
     }
 }

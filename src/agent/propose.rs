@@ -115,7 +115,7 @@ pub(super) async fn run(
         .map(|section| (base.join(section.path()), kind_of(section, &base)))
         .collect();
     let asked = readable(turn, named.iter().map(|(path, _)| path.clone()));
-    turn.desk.editor.look(&turn.conversation.id, asked).await;
+    turn.services.editor.look(&turn.conversation.id, asked).await;
     let (workspace, cwd) = (turn.workspace.clone(), turn.settings.cwd.clone());
     let reading = turn.clone();
     let plan = move || {
@@ -167,7 +167,7 @@ pub(super) async fn run(
         bounds: recorded.then(|| turn.bounds()),
     };
     let stream = turn.conversation.stream.clone();
-    let proposals = &turn.desk.proposals;
+    let proposals = &turn.services.proposals;
     // Whoever sees the proposal sees that the thread waits for them.
     let waiting_status = (!nobody_asked).then(|| turn.waiting(WaitsFor::Approval));
     let mut waiting = proposals.open(proposal_id.clone(), planned, origin, stream).await;
@@ -185,7 +185,7 @@ pub(super) async fn run(
         match ready {
             // A task of its own, as below.
             Some(Ready::Part) => {
-                let applied = turn.desk.steps.spawn(apply_part(turn.clone(), proposal_id.clone()));
+                let applied = turn.services.steps.spawn(apply_part(turn.clone(), proposal_id.clone()));
                 if let Err(error) = applied.await {
                     turn.warn(format!(
                         "Applying what was accepted failed inside Countersign: {error}."
@@ -224,7 +224,7 @@ pub(super) async fn run(
         return Ok(ToolOutput::not_done(words));
     }
     // A task of its own: it runs to its end whatever becomes of the turn. A change is whole, or not at all.
-    let carried_out = turn.desk.steps.spawn(carry_out(
+    let carried_out = turn.services.steps.spawn(carry_out(
         turn.clone(),
         shown,
         waiting,
@@ -293,7 +293,7 @@ impl Shown {
     /// Ends the item of a proposal that is not wholly decided, and some of which is in the files: what the model hears. Nothing if none
     /// of it is.
     fn broken_off(&mut self, turn: &Turn, why: &str) -> Option<String> {
-        let (proposal, plan) = turn.desk.proposals.decided(&self.proposal_id)?;
+        let (proposal, plan) = turn.services.proposals.decided(&self.proposal_id)?;
         let outcome = apply::so_far(&proposal, &plan, why)?;
         self.applied = applied(&plan, &outcome, &turn.settings.cwd);
         let told = report(&turn.scope(), &outcome, &[], false);
@@ -307,7 +307,7 @@ async fn apply_part(turn: Arc<Turn>, id: ProposalId) {
     let scope = turn.scope();
     let outcome = apply::run_part(&scope, &id).await;
     record(&turn, &outcome).await;
-    let (proposals, results) = (turn.desk.proposals.clone(), hunk_statuses(&outcome));
+    let (proposals, results) = (turn.services.proposals.clone(), hunk_statuses(&outcome));
     aside(move || proposals.part_is_applied(&id, &results)).await;
     for warning in warnings(&scope, &outcome) {
         turn.warn(warning);
@@ -364,7 +364,7 @@ async fn carry_out(
     };
     let scope = turn.scope();
     let report = report(&scope, &outcome, &decided.feedback, shown.auto_approved);
-    let proposals = &turn.desk.proposals;
+    let proposals = &turn.services.proposals;
     proposals
         .settle(
             &waiting.id,

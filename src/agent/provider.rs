@@ -1,6 +1,6 @@
 //! Which model answers a turn: the configured provider, its key, its window; or a local server where no key is there.
 
-use super::desk::Desk;
+use super::services::Services;
 use super::turn::Turn;
 use crate::account::{CommandLogin, Terms};
 use crate::config::{Config, Helper, provider::Provider as Settings};
@@ -128,16 +128,16 @@ impl Provider {
         let settings = helped_by(helper, turn.settings.clone());
         match turn.provider.get() {
             Some(own) if helper.is_thread() || settings == turn.settings => Ok(own.clone()),
-            _ => Self::resolve(&without_window(&turn.config), &settings, &turn.desk).await,
+            _ => Self::resolve(&without_window(&turn.config), &settings, &turn.services).await,
         }
     }
 
     /// Finds what the settings name. A missing key is no error here: where nothing was chosen a local server may stand
     /// in, and else the first request says which variable is missing.
-    pub async fn resolve(config: &Config, settings: &ThreadSettings, desk: &Desk) -> Result<Self, Unresolved> {
-        let Desk {
+    pub async fn resolve(config: &Config, settings: &ThreadSettings, services: &Services) -> Result<Self, Unresolved> {
+        let Services {
             user_agent, clients, ..
-        } = desk;
+        } = services;
         let id = &settings.model_provider;
         let provider = config.provider(id).map_err(|error| {
             Unresolved::Final(TurnError {
@@ -147,7 +147,7 @@ impl Provider {
                 actions: Vec::new(),
             })
         })?;
-        let (credential, base_url) = credential(config, provider, desk);
+        let (credential, base_url) = credential(config, provider, services);
         if lacks_credential(provider, &credential)
             && !config.model_provider_chosen
             // Who was named for one kind of work, such as approving, is stood in for by nobody.
@@ -161,7 +161,7 @@ impl Provider {
                 ..resolved
             });
         }
-        let client = client(provider, credential, base_url, desk);
+        let client = client(provider, credential, base_url, services);
         let model = match settings.model.as_str() {
             "" if id == "openai" => DEFAULT_MODEL.to_owned(),
             "" => first_model(&client, provider).await?,
@@ -220,11 +220,11 @@ fn lacks_credential(provider: &Settings, credential: &Credential) -> bool {
 ///
 /// # Errors
 /// Looking for a login broke off.
-pub async fn setup(config: Config, desk: Arc<Desk>) -> Result<AccountSetupResult, JoinError> {
+pub async fn setup(config: Config, services: Arc<Services>) -> Result<AccountSetupResult, JoinError> {
     // A login is read from the disk.
     let looked = tokio::task::spawn_blocking(move || {
         let provider = config.provider(&config.model_provider).cloned().unwrap_or_default();
-        let (credential, _) = credential(&config, &provider, &desk);
+        let (credential, _) = credential(&config, &provider, &services);
         let lacks = lacks_credential(&provider, &credential);
         (config, provider, lacks)
     });
@@ -254,63 +254,63 @@ pub async fn setup(config: Config, desk: Arc<Desk>) -> Result<AccountSetupResult
 }
 
 /// How we are known to a provider, and where it answers us: by its program, else by the account or a key.
-fn credential(config: &Config, provider: &Settings, desk: &Desk) -> (Credential, String) {
+fn credential(config: &Config, provider: &Settings, services: &Services) -> (Credential, String) {
     let terms = Terms {
         login: &config.login,
         provider,
-        env: &desk.env,
+        env: &services.env,
     };
     match &provider.auth {
         Some(command) => {
-            let login = CommandLogin::new(command, &desk.env, desk.secrets.clone());
+            let login = CommandLogin::new(command, &services.env, services.secrets.clone());
             (Credential::Login(Arc::new(login)), provider.base_url.clone())
         }
-        None => desk.account.credential(terms),
+        None => services.account.credential(terms),
     }
 }
 
 /// The client of a provider, the same for all turns that have the same settings.
-fn client(provider: &Settings, credential: Credential, base_url: String, desk: &Desk) -> ModelClient {
+fn client(provider: &Settings, credential: Credential, base_url: String, services: &Services) -> ModelClient {
     let headers = provider.env_http_headers.iter();
-    let headers = headers.filter_map(|(name, variable)| Some((name.clone(), desk.env.get(variable)?.clone())));
+    let headers = headers.filter_map(|(name, variable)| Some((name.clone(), services.env.get(variable)?.clone())));
     let provider = &Settings {
         base_url,
         ..provider.clone()
     };
-    let client = ModelClient::with_credential(provider, credential, &desk.user_agent).with_headers(headers);
-    desk.clients.share(client)
+    let client = ModelClient::with_credential(provider, credential, &services.user_agent).with_headers(headers);
+    services.clients.share(client)
 }
 
 /// The models of a provider as far as they are known without asking it, the configured one among them. Empty for a provider
 /// that is not known.
-pub fn known(config: &Config, id: &str, desk: &Desk) -> Vec<Model> {
+pub fn known(config: &Config, id: &str, services: &Services) -> Vec<Model> {
     let current = config.model.as_deref().unwrap_or_default();
-    known_beside(config, id, current, desk)
+    known_beside(config, id, current, services)
 }
 
-fn known_beside(config: &Config, id: &str, current: &str, desk: &Desk) -> Vec<Model> {
+fn known_beside(config: &Config, id: &str, current: &str, services: &Services) -> Vec<Model> {
     let Ok(provider) = config.provider(id) else {
         return Vec::new();
     };
-    let paid_by = desk.account.paid_by(Terms {
+    let paid_by = services.account.paid_by(Terms {
         login: &config.login,
         provider,
-        env: &desk.env,
+        env: &services.env,
     });
     catalogue::offered(paid_by, id, provider, current)
 }
 
 /// The same, and what the provider says itself: it is asked for a moment, unless it is OpenAI, whose table is ours.
-pub async fn offered(config: Arc<Config>, id: String, current: String, desk: Arc<Desk>) -> Vec<Model> {
+pub async fn offered(config: Arc<Config>, id: String, current: String, services: Arc<Services>) -> Vec<Model> {
     let id_read = id.clone();
     // A login is read from the disk, and a client reads the system's certificates.
     let prepared = tokio::task::spawn_blocking(move || {
         let provider = config.provider(&id_read).ok()?;
         let asked = catalogue::is_listed(provider).then(|| {
-            let (credential, base_url) = credential(&config, provider, &desk);
-            client(provider, credential, base_url, &desk)
+            let (credential, base_url) = credential(&config, provider, &services);
+            client(provider, credential, base_url, &services)
         });
-        let known = known_beside(&config, &id_read, &current, &desk);
+        let known = known_beside(&config, &id_read, &current, &services);
         Some((provider.clone(), current, known, asked))
     });
     let Ok(Some((provider, current, mut known, asked))) = prepared.await else {

@@ -84,7 +84,7 @@ async fn put(turn: &Turn, item_id: ItemId, questions: Vec<UserQuestion>) -> Repl
         agent: turn.conversation.agent_name(),
         questions,
     };
-    let mut question = turn.desk.questions.open(request.clone());
+    let mut question = turn.services.questions.open(request.clone());
     let _waiting = turn.waiting(WaitsFor::Input);
     let mut asked = Asked {
         turn,
@@ -174,18 +174,18 @@ mod tests {
     /// Shows S-427.
     #[tokio::test]
     async fn each_answer_reaches_the_step_that_asked_and_only_once() {
-        let desk = Questions::default();
-        let (mut first, mut second) = (desk.open(request("1")), desk.open(request("2")));
+        let services = Questions::default();
+        let (mut first, mut second) = (services.open(request("1")), services.open(request("2")));
         let answer = |text: &str| Some(response(json!({"q": {"answers": [text]}})));
-        assert!(desk.answer(&"2".into(), answer("two")));
-        assert!(desk.answer(&"1".into(), answer("one")));
-        assert!(!desk.answer(&"1".into(), answer("late")));
+        assert!(services.answer(&"2".into(), answer("two")));
+        assert!(services.answer(&"1".into(), answer("one")));
+        assert!(!services.answer(&"1".into(), answer("late")));
         assert_eq!(first.answered().await, answer("one"));
         assert_eq!(second.answered().await, answer("two"));
-        let third = desk.open(request("3"));
-        assert_eq!(desk.pending(Some(&"t".into())), [request("3")]);
+        let third = services.open(request("3"));
+        assert_eq!(services.pending(Some(&"t".into())), [request("3")]);
         drop(third);
-        assert!(!desk.answer(&"3".into(), answer("withdrawn")));
+        assert!(!services.answer(&"3".into(), answer("withdrawn")));
     }
 
     #[test]

@@ -7,8 +7,8 @@ mod context;
 
 use super::AgentError;
 use super::conversation::Conversation;
-use super::desk::Desk;
 use super::provider::{Provider, Unresolved};
+use super::services::Services;
 use super::stream::Subscription;
 use super::thread::{Reach, Start, ThreadHandle};
 use crate::config::Config;
@@ -22,7 +22,7 @@ use crate::protocol::item::UserInput;
 use crate::protocol::realtime::{RealtimeEnd, RealtimeStartParams, RealtimeStartResult, RealtimeVersion};
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::turn::{Turn, TurnError, TurnErrorKind, TurnStatus};
-use crate::realtime::{self, Heard, Line, Mouth, NotSaid, Opening, Queue, RealtimeError, Said};
+use crate::realtime::{self, Heard, Line, NotSaid, Opening, Queue, RealtimeError, Said, Sender};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use std::collections::{BTreeMap, VecDeque};
@@ -56,7 +56,7 @@ struct State {
 struct Running {
     id: RealtimeId,
     version: RealtimeVersion,
-    mouth: Mouth,
+    sender: Sender,
     ending: watch::Sender<Option<RealtimeEnd>>,
     task: JoinHandle<()>,
 }
@@ -92,7 +92,7 @@ impl Voice {
     pub fn say(&self, said: Said) -> Result<(), AgentError> {
         let refused = match &self.state().running {
             None => NotSaid::Over,
-            Some(running) => match running.mouth.say(said) {
+            Some(running) => match running.sender.say(said) {
                 Ok(()) => return Ok(()),
                 Err(refused) => refused,
             },
@@ -115,7 +115,7 @@ impl Voice {
             })
             .collect();
         if let Some(text) = realtime::mirrored(running.version, &texts.join("\n"))
-            && let Err(error) = running.mouth.say(Said::Mirrored(text))
+            && let Err(error) = running.sender.say(Said::Mirrored(text))
         {
             tracing::debug!(?error, "written input was not mirrored");
         }
@@ -157,11 +157,11 @@ struct Work {
     id: RealtimeId,
     thread: Reach,
     conversation: Arc<Conversation>,
-    desk: Arc<Desk>,
+    services: Arc<Services>,
     config: Arc<Config>,
     settings: ThreadSettings,
     opening: Opening,
-    mouth: Mouth,
+    sender: Sender,
     ending: watch::Receiver<Option<RealtimeEnd>>,
 }
 
@@ -181,16 +181,16 @@ pub fn start(thread: &ThreadHandle, params: RealtimeStartParams) -> Result<Begun
     };
     let (held, released) = oneshot::channel::<()>();
     let (ending, ended) = watch::channel(None);
-    let (mouth, queue) = Mouth::new();
+    let (sender, queue) = Sender::new();
     let work = Work {
         id: result.realtime_id.clone(),
         thread: thread.reach(),
         conversation: conversation.clone(),
-        desk: thread.desk().clone(),
+        services: thread.services().clone(),
         config,
         settings,
         opening,
-        mouth: mouth.clone(),
+        sender: sender.clone(),
         ending: ended,
     };
     let mut state = conversation.voice.state();
@@ -209,7 +209,7 @@ pub fn start(thread: &ThreadHandle, params: RealtimeStartParams) -> Result<Begun
     state.running = Some(Running {
         id: result.realtime_id.clone(),
         version: result.version,
-        mouth,
+        sender,
         ending,
         task,
     });
@@ -321,7 +321,7 @@ impl Work {
             model: self.opening.model.clone(),
             ..self.settings.clone()
         };
-        let provider = match Provider::resolve(&self.config, &settings, &self.desk).await {
+        let provider = match Provider::resolve(&self.config, &settings, &self.services).await {
             Ok(provider) => provider,
             Err(Unresolved::Final(error)) => return Err(RealtimeError::Refused(error.message)),
             Err(Unresolved::Provider(error, _)) => return Err(RealtimeError::Endpoint(error)),
@@ -342,7 +342,7 @@ impl Work {
             tokio::select! {
                 biased;
                 reason = ended(&mut self.ending) => {
-                    self.mouth.end();
+                    self.sender.end();
                     line.finish().await;
                     return (reason, None);
                 }
@@ -475,7 +475,7 @@ impl Work {
 
     fn say_back(&self, id: String, text: String) {
         let text = realtime::cut(&text, RESULT_TOKENS);
-        if let Err(error) = self.mouth.say(Said::HandedBack { id, text }) {
+        if let Err(error) = self.sender.say(Said::HandedBack { id, text }) {
             tracing::debug!(?error, "a voice was not told what came of its task");
         }
     }

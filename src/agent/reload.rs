@@ -27,7 +27,7 @@ fn stays(error: &dyn std::fmt::Display) -> String {
 impl Agent {
     /// The person's file as it is now. Found aside, since it looks at the disk.
     async fn stamp(&self) -> Stamp {
-        let home = self.desk().home.clone();
+        let home = self.services().home.clone();
         aside(move || Stamp::of(&home)).await
     }
 
@@ -115,7 +115,7 @@ impl Agent {
         let agent = self.clone();
         let place = thread.map(|thread| (thread.settings().cwd, thread.config()));
         let loaded = tokio::task::spawn_blocking(move || {
-            config::saved(&agent.desk().home)?;
+            config::saved(&agent.services().home)?;
             match place {
                 Some((cwd, config)) => agent.load_config(Some(&cwd), Some(&config.overrides)),
                 None => agent.load_config(None, None),
@@ -124,7 +124,7 @@ impl Agent {
         // It only ends early with the process.
         loaded.await.unwrap_or_else(|error| {
             Err(ConfigError::Unreadable {
-                path: self.desk().home.join("config.toml"),
+                path: self.services().home.join("config.toml"),
                 cause: error.to_string(),
             })
         })

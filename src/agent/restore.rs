@@ -3,12 +3,12 @@
 use super::apply::{self, HunkResult, Outcome, Scope};
 use super::aside::aside;
 use super::conversation::Conversation;
-use super::desk::Desk;
 use super::permissions;
 use super::prompt;
 use super::proposals::{Adopted, Decided, Proposals, Ready, Waiting};
 use super::propose::report::report;
 use super::propose::{hunk_statuses, warnings};
+use super::services::Services;
 use super::stream::Stream;
 use super::turn::Turn;
 use super::undo;
@@ -30,7 +30,7 @@ impl Agent {
     /// Shows the proposals again that an earlier server left in the folders of the workspace. `show` gets the stream of
     /// each thread that is not live. Ends when there is nothing more to find.
     pub async fn restore_proposals(&self, show: impl Fn(&ThreadId, &Stream)) {
-        let roots = self.desk().workspace.roots();
+        let roots = self.services().workspace.roots();
         let mut looks = LOOK_AGAIN.into_iter();
         loop {
             let busy = self.restore_from(roots.clone(), &show).await;
@@ -49,7 +49,7 @@ impl Agent {
         let shared = self.shared.clone();
         let adopting = tokio::task::spawn_blocking(move || {
             let stream_of = |thread: &ThreadId| stream_of(&shared, thread);
-            shared.desk.proposals.adopt(&roots, stream_of)
+            shared.services.proposals.adopt(&roots, stream_of)
         });
         let (adopted, busy) = match adopting.await {
             Ok(found) => found,
@@ -76,15 +76,15 @@ impl Agent {
     pub(super) fn wake_stream(&self, conversation: &Conversation) {
         if let Some(resting) = resting(&self.shared).remove(&conversation.id) {
             conversation.stream.take_over(&resting);
-            let proposals = &self.desk().proposals;
+            let proposals = &self.services().proposals;
             proposals.use_stream(&conversation.id, &conversation.stream);
         }
     }
 
     /// Reads what a thread is to be told of its proposals.
     pub(super) async fn load_notes(&self, thread: &ThreadId) {
-        let (desk, thread) = (self.desk().clone(), thread.clone());
-        let loading = tokio::task::spawn_blocking(move || desk.proposals.load_notes(&thread));
+        let (services, thread) = (self.services().clone(), thread.clone());
+        let loading = tokio::task::spawn_blocking(move || services.proposals.load_notes(&thread));
         if let Err(error) = loading.await {
             tracing::error!(%error, "reading what became of proposals broke off");
         }
@@ -108,12 +108,12 @@ pub(super) fn stream_of(shared: &Shared, thread: &ThreadId) -> Stream {
 
 /// Waits for the person, applies what they took, and leaves a note for the model.
 async fn wait(shared: Arc<Shared>, mut waiting: Waiting, thread_id: ThreadId, bounds: Bounds) {
-    let desk = shared.desk.clone();
+    let services = shared.services.clone();
     let decided = loop {
         match waiting.ready().await {
             Some(Ready::Part) => {
-                let part = apply_part(desk.clone(), waiting.id.clone(), thread_id.clone(), bounds.clone());
-                if let Err(error) = desk.steps.spawn(part).await {
+                let part = apply_part(services.clone(), waiting.id.clone(), thread_id.clone(), bounds.clone());
+                if let Err(error) = services.steps.spawn(part).await {
                     tracing::error!(proposal = %waiting.id, %error, "applying what was accepted broke off");
                 }
             }
@@ -122,68 +122,72 @@ async fn wait(shared: Arc<Shared>, mut waiting: Waiting, thread_id: ThreadId, bo
         }
     };
     // A step of its own: it runs to its end also when the server stops.
-    desk.steps.spawn(carry_out(shared, waiting, thread_id, bounds, decided));
+    services
+        .steps
+        .spawn(carry_out(shared, waiting, thread_id, bounds, decided));
 }
 
-fn scope(desk: &Arc<Desk>, thread_id: &ThreadId, bounds: &Bounds) -> Scope {
+fn scope(services: &Arc<Services>, thread_id: &ThreadId, bounds: &Bounds) -> Scope {
     Scope {
-        desk: desk.clone(),
+        services: services.clone(),
         thread: thread_id.clone(),
-        workspace: desk.workspace.seen_by(thread_id),
+        workspace: services.workspace.seen_by(thread_id),
         cwd: bounds.cwd.clone(),
         confinement: bounds.confinement(),
-        reader: Arc::new(permissions::reader_within(desk, bounds)),
+        reader: Arc::new(permissions::reader_within(services, bounds)),
     }
 }
 
 /// Applies what is accepted while the rest waits. What cannot be applied waits again.
-async fn apply_part(desk: Arc<Desk>, id: ProposalId, thread_id: ThreadId, bounds: Bounds) {
-    let scope = scope(&desk, &thread_id, &bounds);
+async fn apply_part(services: Arc<Services>, id: ProposalId, thread_id: ThreadId, bounds: Bounds) {
+    let scope = scope(&services, &thread_id, &bounds);
     let outcome = apply::run_part(&scope, &id).await;
-    remember(&desk, &id, &thread_id, &outcome).await;
-    let (proposals, results, of) = (desk.proposals.clone(), hunk_statuses(&outcome), id.clone());
+    remember(&services, &id, &thread_id, &outcome).await;
+    let (proposals, results, of) = (services.proposals.clone(), hunk_statuses(&outcome), id.clone());
     aside(move || proposals.part_is_applied(&of, &results)).await;
     let failed = outcome.error.iter();
     let failed = failed.map(|error| format!("What was accepted is not in the files, and waits again. {error}"));
     for message in warnings(&scope, &outcome).into_iter().chain(failed) {
-        desk.proposals.tell(&id, EventKind::Warning(Warning { message }));
+        services.proposals.tell(&id, EventKind::Warning(Warning { message }));
     }
 }
 
 async fn carry_out(shared: Arc<Shared>, waiting: Waiting, thread_id: ThreadId, bounds: Bounds, decided: Decided) {
-    let desk: &Arc<Desk> = &shared.desk;
+    let services: &Arc<Services> = &shared.services;
     let id = &waiting.id;
     let words = match Proposals::superseded(&decided) {
         Some(words) => {
-            let so_far = desk.proposals.decided(id);
+            let so_far = services.proposals.decided(id);
             let newer = "A newer proposal took the place of what was not decided.";
             let so_far = so_far.and_then(|(proposal, plan)| apply::so_far(&proposal, &plan, newer));
-            let told = |outcome| report(&scope(desk, &thread_id, &bounds), &outcome, &[], false);
+            let told = |outcome| report(&scope(services, &thread_id, &bounds), &outcome, &[], false);
             so_far.map_or(words, told)
         }
         None => {
-            let scope = scope(desk, &thread_id, &bounds);
+            let scope = scope(services, &thread_id, &bounds);
             let outcome = match closed(&scope, id, &decided).await {
                 Some(closed) => closed,
                 None => apply::run(&scope, id, &decided).await,
             };
-            remember(desk, id, &thread_id, &outcome).await;
+            remember(services, id, &thread_id, &outcome).await;
             let words = report(&scope, &outcome, &decided.feedback, false);
             let trouble =
                 (outcome.status == ProposalStatus::Failed).then(|| format!("The agent's change was not made. {words}"));
             for message in warnings(&scope, &outcome).into_iter().chain(trouble) {
-                desk.proposals.tell(id, EventKind::Warning(Warning { message }));
+                services.proposals.tell(id, EventKind::Warning(Warning { message }));
             }
             let note = note(id, &thread_id, &words);
             leave(&shared, note).await;
-            desk.proposals
+            services
+                .proposals
                 .settle(id, outcome.status, &hunk_statuses(&outcome), Some(words))
                 .await;
             return;
         }
     };
     leave(&shared, note(id, &thread_id, &words)).await;
-    desk.proposals
+    services
+        .proposals
         .settle(id, ProposalStatus::Superseded, &BTreeMap::new(), Some(words))
         .await;
 }
@@ -193,7 +197,7 @@ async fn closed(scope: &Scope, id: &ProposalId, decided: &Decided) -> Option<Out
     if decided.in_place {
         return None;
     }
-    let (proposal, plan) = scope.desk.proposals.decided(id)?;
+    let (proposal, plan) = scope.services.proposals.decided(id)?;
     let look = {
         let scope = scope.clone();
         let (proposal, plan) = (proposal.clone(), plan.clone());
@@ -232,14 +236,18 @@ async fn closed(scope: &Scope, id: &ProposalId, decided: &Decided) -> Option<Out
 }
 
 /// Adds what was changed to the record of the proposal's turn, so that it is taken back with that.
-async fn remember(desk: &Arc<Desk>, id: &ProposalId, thread_id: &ThreadId, outcome: &apply::Outcome) {
-    let Some((proposal, _)) = desk.proposals.decided(id) else {
+async fn remember(services: &Arc<Services>, id: &ProposalId, thread_id: &ThreadId, outcome: &apply::Outcome) {
+    let Some((proposal, _)) = services.proposals.decided(id) else {
         return;
     };
     if outcome.changed.is_empty() {
         return;
     }
-    let (records, thread, turn) = (desk.snapshots.records(), thread_id.clone(), proposal.turn_id.clone());
+    let (records, thread, turn) = (
+        services.snapshots.records(),
+        thread_id.clone(),
+        proposal.turn_id.clone(),
+    );
     let (changed, made) = (outcome.changed.clone(), outcome.made.clone());
     let added = aside(move || undo::add(&records, &thread, &turn, &changed, &made)).await;
     if let Err(error) = added {
@@ -256,7 +264,7 @@ async fn leave(shared: &Arc<Shared>, note: Note) {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .contains_key(&note.thread_id);
-        shared.desk.proposals.note(note, live);
+        shared.services.proposals.note(note, live);
     });
     if let Err(error) = leaving.await {
         tracing::error!(%error, "what became of a proposal was not noted");
@@ -284,7 +292,7 @@ fn opening(id: &ProposalId) -> String {
 /// Tells the model what became of proposals that it left behind. Between two rounds, where every call has its output.
 pub(super) fn tell_model(turn: &Turn) {
     let conversation = &turn.conversation;
-    for note in turn.desk.proposals.take_notes(&conversation.id) {
+    for note in turn.services.proposals.take_notes(&conversation.id) {
         let opening = opening(&note.proposal_id);
         let knows = conversation
             .data()
@@ -296,7 +304,7 @@ pub(super) fn tell_model(turn: &Turn) {
         if !knows {
             conversation.say([prompt::message("user", note.text)]);
         }
-        turn.desk.proposals.forget_note(&note.proposal_id);
+        turn.services.proposals.forget_note(&note.proposal_id);
     }
 }
 

@@ -166,10 +166,10 @@ impl Drop for StopOnDrop {
 async fn find(turn: &Arc<Turn>, target: ReviewTarget) -> Result<Subject, Nothing> {
     let stop = Stop::default();
     let _stopped = StopOnDrop(stop.clone());
-    let desk = turn.desk.clone();
+    let services = turn.services.clone();
     let cwd = turn.settings.cwd.clone();
-    let unsaved = desk.unsaved(&turn.conversation.id);
-    let work = tokio::task::spawn_blocking(move || target::resolve(&target, &cwd, &desk.env, &unsaved, &stop));
+    let unsaved = services.unsaved(&turn.conversation.id);
+    let work = tokio::task::spawn_blocking(move || target::resolve(&target, &cwd, &services.env, &unsaved, &stop));
     match tokio::time::timeout(GIT_LIMIT, work).await {
         Ok(Ok(found)) => found,
         Ok(Err(error)) => Err(Nothing::Unresolved(format!(
@@ -185,7 +185,7 @@ async fn find(turn: &Arc<Turn>, target: ReviewTarget) -> Result<Subject, Nothing
 /// There is no difference, so there are no findings either.
 fn unchanged(turn: &Turn, target: ReviewTarget, message: String) -> Ended {
     let folder = turn.settings.cwd.clone();
-    turn.desk.findings.outdate(&About { target, folder });
+    turn.services.findings.outdate(&About { target, folder });
     turn.complete_item(ThreadItem::AgentMessage {
         id: ItemId::fresh(),
         text: message,
@@ -203,7 +203,7 @@ async fn enter(turn: &Arc<Turn>, subject: Subject) {
         folder,
     };
     // The findings of an earlier review of the same are over.
-    turn.desk.findings.outdate(&about);
+    turn.services.findings.outdate(&about);
     let (workspace, files) = (turn.workspace.clone(), subject.files);
     let before = tokio::task::spawn_blocking(move || Before::of(&workspace, &files)).await;
     let entered = Entered {
@@ -241,7 +241,7 @@ async fn enter(turn: &Arc<Turn>, subject: Subject) {
         client_id: None,
         context: Vec::new(),
     });
-    let environment = Environment::new(&turn.settings, &turn.roots, turn.desk.shell());
+    let environment = Environment::new(&turn.settings, &turn.roots, turn.services.shell());
     turn.say([environment.message(), prompt::message("user", subject.prompt)]);
 }
 
@@ -298,9 +298,9 @@ fn read(turn: &Turn, text: &str) -> Option<(ReviewOutput, Vec<OpenFinding>)> {
             finding
         })
         .collect();
-    let desk = &turn.desk;
+    let services = &turn.services;
     let whose = (&turn.conversation, &turn.id);
-    let open = desk
+    let open = services
         .findings
         .add(whose, &entered.about, &mut findings, &entered.before, &turn.workspace);
     let output = ReviewOutput {
@@ -314,7 +314,9 @@ fn read(turn: &Turn, text: &str) -> Option<(ReviewOutput, Vec<OpenFinding>)> {
 
 /// A review that was stopped leaves no findings.
 fn forget(turn: &Turn) {
-    turn.desk.findings.dismiss(&turn.conversation.id, Some(&turn.id), None);
+    turn.services
+        .findings
+        .dismiss(&turn.conversation.id, Some(&turn.id), None);
 }
 
 /// Takes the review's end for the one who calls first.

@@ -136,7 +136,7 @@ pub(super) fn say_input(turn: &Turn, inputs: Vec<Gathered>, first: bool) {
         turn.hear();
         // The first words that a sub-agent hears are those of the one that started it.
         if turn.conversation.agent.is_none() || !turn.conversation.data().turns.is_empty() {
-            turn.desk.agents.person_spoke(&turn.conversation.id);
+            turn.services.agents.person_spoke(&turn.conversation.id);
         }
         turn.goes_along(&input);
         turn.metadata().extend(input.metadata);

@@ -1,7 +1,7 @@
 //! Where a conversation works that has no folder: in one of its own below Countersign's own folder, all else of which is
 //! closed to it.
 
-use super::desk::Desk;
+use super::services::Services;
 use super::{AgentError, permissions};
 use crate::config::Config;
 use crate::protocol::settings::ThreadSettings;
@@ -103,13 +103,13 @@ pub(super) fn not_at_home(home: &Path, now: &Path) -> String {
 }
 
 /// What is said of a conversation whose folder is closed to it, as it lies in Countersign's own.
-pub(super) fn closed(desk: &Desk, config: &Config, settings: &ThreadSettings) -> Option<String> {
+pub(super) fn closed(services: &Services, config: &Config, settings: &ThreadSettings) -> Option<String> {
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let cwd = &settings.cwd;
-    if !real(cwd).starts_with(real(&desk.home)) {
+    if !real(cwd).starts_with(real(&services.home)) {
         return None;
     }
-    let refused = permissions::refused(desk, config, settings, std::slice::from_ref(cwd));
+    let refused = permissions::refused(services, config, settings, std::slice::from_ref(cwd));
     (!refused.is_empty()).then(|| {
         format!(
             "{} lies in Countersign's own folder, which is closed to the agent: its tools read nothing there, and its commands do not \

@@ -14,8 +14,8 @@ pub use elicitations::Elicitations;
 pub use list::{Named, list, page, read};
 
 use super::conversation::Conversation;
-use super::desk::Desk;
 use super::in_words;
+use super::services::Services;
 use super::turn::Turn;
 use crate::config::Config;
 use crate::config::mcp::ServerSettings;
@@ -70,11 +70,11 @@ impl Wanted {
         }
     }
 
-    fn servers(&self, desk: &Desk) -> Vec<Arc<Server>> {
+    fn servers(&self, services: &Services) -> Vec<Arc<Server>> {
         let keys: Vec<&str> = self.keys.iter().map(String::as_str).collect();
         let server = |(name, settings): (&String, &ServerSettings)| {
-            let launch = Launch::new(settings, &self.cwd, &desk.home, &desk.env, &keys);
-            desk.servers.get(name, settings, launch)
+            let launch = Launch::new(settings, &self.cwd, &services.home, &services.env, &keys);
+            services.servers.get(name, settings, launch)
         };
         self.settings.iter().map(server).collect()
     }
@@ -102,9 +102,9 @@ impl ThreadServers {
 }
 
 /// Starts the servers that a new thread has, side by side and in the background.
-pub(super) fn begin(desk: &Desk, conversation: &Arc<Conversation>, config: &Config, cwd: &Path) {
+pub(super) fn begin(services: &Services, conversation: &Arc<Conversation>, config: &Config, cwd: &Path) {
     want(conversation, config, cwd);
-    take_up(desk, conversation);
+    take_up(services, conversation);
 }
 
 /// From the next turn on the thread has the servers of this configuration. Where it cannot be read the thread goes on with
@@ -134,15 +134,15 @@ pub fn want(conversation: &Conversation, config: &Config, cwd: &Path) {
 }
 
 /// The servers that this configuration names, which are not started by being looked up.
-pub fn configured(desk: &Desk, config: &Config, cwd: &Path) -> Vec<Arc<Server>> {
-    Wanted::new(config, cwd).servers(desk)
+pub fn configured(services: &Services, config: &Config, cwd: &Path) -> Vec<Arc<Server>> {
+    Wanted::new(config, cwd).servers(services)
 }
 
 /// The servers of a turn that begins.
-pub(super) fn take_up(desk: &Desk, conversation: &Arc<Conversation>) -> Arc<[Arc<Server>]> {
+pub(super) fn take_up(services: &Services, conversation: &Arc<Conversation>) -> Arc<[Arc<Server>]> {
     let wanted = conversation.servers.lock().wanted.take();
     if let Some(wanted) = wanted {
-        let servers = wanted.servers(desk);
+        let servers = wanted.servers(services);
         let mut held = conversation.servers.lock();
         if held.released {
             // The thread ended meanwhile.

@@ -50,7 +50,7 @@ impl Agent {
     /// Brings a stored thread back; joins it if it is live. Tools that the client declares take the place of those before.
     pub async fn resume_thread(&self, mut params: ThreadResumeParams) -> Result<Opened, AgentError> {
         let declared = match params.dynamic_tools.take() {
-            Some(specs) => Some(dynamic::declared(&specs, &self.desk().tools)?),
+            Some(specs) => Some(dynamic::declared(&specs, &self.services().tools)?),
             None => None,
         };
         let opened = self.resume(params).await?;
@@ -67,7 +67,7 @@ impl Agent {
             return joined(handle, params.settings).await;
         }
         let _alone = self.shared.resuming.write().await;
-        let home = &self.desk().home;
+        let home = &self.services().home;
         let path = self
             .path_to(params.thread_id.as_ref(), params.path.as_deref(), false)
             .await?;
@@ -78,7 +78,7 @@ impl Agent {
         let cwd = params.settings.cwd.clone().unwrap_or_default();
         let fork = SessionMeta {
             model_provider: params.settings.model_provider.clone(),
-            ..SessionMeta::new(fork_id.clone(), &cwd, &self.desk().source)
+            ..SessionMeta::new(fork_id.clone(), &cwd, &self.services().source)
         };
         let Resumed {
             recorder,
@@ -106,7 +106,7 @@ impl Agent {
             (None, Some(next)) => Until::Before(next),
             (None, None) => Until::End,
         };
-        let home = &self.desk().home;
+        let home = &self.services().home;
         let live = match (&params.path, &params.thread_id) {
             (Some(path), _) => self.live_in(home.join(path)).await,
             (None, Some(id)) => self.thread(id),
@@ -139,7 +139,7 @@ impl Agent {
             ..SessionMeta::new(
                 id.clone(),
                 &params.settings.cwd.clone().unwrap_or_default(),
-                &self.desk().source,
+                &self.services().source,
             )
         };
         let (recorder, stored) = if params.ephemeral {
@@ -164,10 +164,10 @@ impl Agent {
 
     /// The home folder of the reference system, whose threads are read and never changed.
     fn home_of_others(&self) -> Option<PathBuf> {
-        let env = &self.desk().env;
+        let env = &self.services().env;
         let named = env.get("CODEX_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
         let home = named.or_else(|| Some(Path::new(env.get("HOME")?).join(".codex")));
-        home.filter(|home| home.is_absolute() && *home != self.desk().home)
+        home.filter(|home| home.is_absolute() && *home != self.services().home)
     }
 
     /// A page of the threads of the reference system. Reads the disk.
@@ -182,7 +182,10 @@ impl Agent {
 
     /// A stored thread of ours, else of the reference system. Reads the disk.
     pub(super) fn read_stored(&self, id: &ThreadId, include_turns: bool) -> Result<Thread, StoreError> {
-        match (store::read(&self.desk().home, id, include_turns), self.home_of_others()) {
+        match (
+            store::read(&self.services().home, id, include_turns),
+            self.home_of_others(),
+        ) {
             (Err(unknown @ StoreError::NotFound { .. }), Some(home)) => match store::read(&home, id, include_turns) {
                 Err(StoreError::NotFound { .. }) => Err(unknown),
                 other => other,
@@ -194,15 +197,15 @@ impl Agent {
     /// The file that a request means. `archived`: also one that was put away.
     async fn path_to(&self, id: Option<&ThreadId>, path: Option<&Path>, archived: bool) -> Result<PathBuf, AgentError> {
         if let Some(path) = path {
-            let full = self.desk().home.join(path);
-            if !archived && full.starts_with(self.desk().home.join(store::ARCHIVE)) {
+            let full = self.services().home.join(path);
+            if !archived && full.starts_with(self.services().home.join(store::ARCHIVE)) {
                 let id = aside(move || summary::meta_of(&full)).await?.id.to_string();
                 return Err(StoreError::Archived { id }.into());
             }
             return Ok(path.to_owned());
         }
         let id = id.cloned().ok_or(AgentError::NothingToResume)?;
-        let (home, index) = (self.desk().home.clone(), self.shared.index.clone());
+        let (home, index) = (self.services().home.clone(), self.shared.index.clone());
         let others = self.home_of_others();
         let find = move |home: &Path, id: &ThreadId| -> Result<Option<PathBuf>, StoreError> {
             match index.find(id) {
@@ -260,11 +263,11 @@ impl Agent {
         mut change: SettingsOverride,
         config: Option<&Map<String, Value>>,
     ) -> Result<Ready, AgentError> {
-        let home = &self.desk().home;
+        let home = &self.services().home;
         // What another program wrote opens no folders, and what lies among nobody's threads none that is not open.
         let is_ours = stored.is_ours(home);
         let is_known = stored.lies_in(home) || self.home_of_others().is_some_and(|others| stored.lies_in(&others));
-        let open = OpenFolders::of(home, &self.desk().workspace.roots());
+        let open = OpenFolders::of(home, &self.services().workspace.roots());
         let mut by_record: Vec<PathBuf> = Vec::new();
         // A turn may have taken the thread elsewhere.
         let last_folder = stored.last_context.as_ref().map(|before| before.cwd.clone());
@@ -317,9 +320,9 @@ impl Agent {
             change.model_provider = stored.meta.model_provider.clone().filter(known);
         }
         let settings = settings::initial(&loaded.config, cwd, &change)?;
-        warnings.extend(scratch::closed(self.desk(), &loaded.config, &settings));
+        warnings.extend(scratch::closed(self.services(), &loaded.config, &settings));
         Ok(Ready {
-            rules: self.desk().rules(&loaded.config),
+            rules: self.services().rules(&loaded.config),
             loaded,
             settings,
             left,
@@ -363,14 +366,14 @@ impl Agent {
             data.preview = stored.preview.clone();
             data.updated_at_ms = stored.updated_at_ms;
             // What another program's editor brought along is not here.
-            if !is_copy && stored.meta.source == self.desk().source {
-                let recorded = dynamic::declared(&stored.meta.dynamic_tools, &self.desk().tools);
+            if !is_copy && stored.meta.source == self.services().source {
+                let recorded = dynamic::declared(&stored.meta.dynamic_tools, &self.services().tools);
                 data.client_tools = recorded.unwrap_or_default();
             }
         }
         conversation.remember(developer_instructions.map(|text| prompt::message("developer", text)));
         self.load_notes(&id).await;
-        self.desk().look_at_history(&loaded.config).await;
+        self.services().look_at_history(&loaded.config).await;
         let thread = Thread {
             id,
             preview: stored.preview,
@@ -386,7 +389,7 @@ impl Agent {
             updated_at_ms: stored.updated_at_ms,
             path,
             source: match is_copy {
-                true => self.desk().source.clone(),
+                true => self.services().source.clone(),
                 false => stored.meta.source,
             },
             cli_version: match is_copy {
@@ -437,7 +440,7 @@ impl Agent {
             }
         }
         self.end_live(id).await;
-        let (home, thread) = (self.desk().home.clone(), id.clone());
+        let (home, thread) = (self.services().home.clone(), id.clone());
         aside(move || store::archive::archive(&home, &thread)).await?;
         Ok(self.tell(id, EventKind::ThreadArchived(ThreadArchived {})))
     }
@@ -445,7 +448,7 @@ impl Agent {
     /// Brings an archived thread back into the list, not to life.
     pub async fn unarchive_thread(&self, id: &ThreadId) -> Result<(Thread, Stream), AgentError> {
         let _alone = self.shared.resuming.write().await;
-        let (home, wanted) = (self.desk().home.clone(), id.clone());
+        let (home, wanted) = (self.services().home.clone(), id.clone());
         let thread = aside(move || {
             let path = store::archive::unarchive(&home, &wanted)?;
             store::read_path(&home, &path, false)
@@ -468,7 +471,7 @@ impl Agent {
         let turns = match self.thread(id) {
             Some(live) => live.snapshot(true).turns,
             None => {
-                let (home, thread) = (self.desk().home.clone(), id.clone());
+                let (home, thread) = (self.services().home.clone(), id.clone());
                 let read = aside(move || store::read(&home, &thread, true)).await;
                 match read {
                     Ok(thread) => thread.turns,
@@ -479,17 +482,17 @@ impl Agent {
             }
         };
         let was_live = self.end_live(id).await;
-        let (desk, thread) = (self.desk().clone(), id.clone());
+        let (services, thread) = (self.services().clone(), id.clone());
         let deleted = aside(move || {
-            match store::archive::delete(&desk.home, &thread) {
+            match store::archive::delete(&services.home, &thread) {
                 // It was live and has left nothing on the disk.
                 Err(StoreError::NotFound { .. }) if was_live => {}
                 other => drop(other?),
             }
-            desk.proposals.forget_thread(&thread);
-            scratch::remove(&desk.home, thread.as_str());
-            outputs::remove(&desk.home, &thread);
-            let records = desk.snapshots.records();
+            services.proposals.forget_thread(&thread);
+            scratch::remove(&services.home, thread.as_str());
+            outputs::remove(&services.home, &thread);
+            let records = services.snapshots.records();
             turns.iter().for_each(|turn| records.forget(&thread, &turn.id));
             Ok::<_, StoreError>(())
         });
@@ -564,20 +567,20 @@ impl Agent {
         let path = self.path_to(Some(id), None, false).await?;
         let file = path.clone();
         let meta = aside(move || summary::meta_of(&file)).await?;
-        match meta.is_ours() && path.starts_with(&self.desk().home) {
+        match meta.is_ours() && path.starts_with(&self.services().home) {
             true => Ok(path),
             false => Err(StoreError::Foreign { path }.into()),
         }
     }
 
     async fn read_aside(&self, path: PathBuf) -> Result<Thread, AgentError> {
-        let home = self.desk().home.clone();
+        let home = self.services().home.clone();
         Ok(aside(move || store::read_path(&home, &path, false)).await?)
     }
 
     /// Looks for words in stored threads. Reads the disk.
     pub fn search_threads(&self, params: &ThreadSearchParams) -> Result<ThreadSearchResult, AgentError> {
-        let mut page = store::search(&self.desk().home, params)?;
+        let mut page = store::search(&self.services().home, params)?;
         for found in &mut page.data {
             if let Some(live) = self.thread(&found.thread.id) {
                 found.thread.status = live.snapshot(false).status;
@@ -596,7 +599,7 @@ impl Agent {
         }
         let rest = Stream::new(id.clone());
         rest.take_over(&live.conversation().stream);
-        self.desk().proposals.use_stream(id, &rest);
+        self.services().proposals.use_stream(id, &rest);
         resting(&self.shared).insert(id.clone(), rest);
         true
     }

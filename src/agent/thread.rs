@@ -16,12 +16,12 @@ pub use task::{Task, WhenBusy, Work};
 use super::AgentError;
 use super::compaction;
 use super::conversation::Conversation;
-use super::desk::Desk;
 use super::mail::Mail;
 use super::pending::Input;
 use super::person::OwnCommand;
 use super::review;
 use super::reviewer;
+use super::services::Services;
 use super::stream::Subscription;
 use super::turn::Turn;
 use super::undo;
@@ -196,7 +196,7 @@ pub struct ThreadHandle {
 
 struct Shared {
     conversation: Arc<Conversation>,
-    desk: Arc<Desk>,
+    services: Arc<Services>,
     mailbox: mpsc::Sender<Op>,
     /// Held by whoever is about to ask; first come, first served.
     order: Arc<tokio::sync::Mutex<()>>,
@@ -214,7 +214,7 @@ struct Face {
 /// What a thread is made of.
 pub struct Parts {
     pub conversation: Arc<Conversation>,
-    pub desk: Arc<Desk>,
+    pub services: Arc<Services>,
     pub config: Arc<Config>,
     pub settings: ThreadSettings,
     pub base_instructions: Option<String>,
@@ -236,7 +236,7 @@ impl ThreadHandle {
         };
         let shared = Arc::new(Shared {
             conversation: parts.conversation.clone(),
-            desk: parts.desk.clone(),
+            services: parts.services.clone(),
             mailbox,
             order: Arc::default(),
             face: Mutex::new(face),
@@ -260,8 +260,8 @@ impl ThreadHandle {
         &self.shared.conversation
     }
 
-    pub(super) fn desk(&self) -> &Arc<Desk> {
-        &self.shared.desk
+    pub(super) fn services(&self) -> &Arc<Services> {
+        &self.shared.services
     }
 
     /// The configuration that the thread began with, or has taken up since.

@@ -5,10 +5,10 @@ mod difference;
 use super::apart::Apart;
 use super::asking::Asking;
 use super::conversation::{Along, Conversation};
-use super::desk::Desk;
 use super::pending::{Input, Pending};
 use super::provider::Provider;
 use super::sampling::WEB_SEARCH;
+use super::services::Services;
 use super::thread::opens_at;
 use super::undo::Track;
 use crate::config::Config;
@@ -48,7 +48,7 @@ pub enum Ended {
 pub struct Turn {
     pub id: TurnId,
     pub conversation: Arc<Conversation>,
-    pub desk: Arc<Desk>,
+    pub services: Arc<Services>,
     /// The texts that the conversation sees.
     pub workspace: Workspace,
     pub config: Arc<Config>,
@@ -124,7 +124,7 @@ struct Shown {
 pub struct TurnParts {
     pub kind: TurnKind,
     pub conversation: Arc<Conversation>,
-    pub desk: Arc<Desk>,
+    pub services: Arc<Services>,
     pub config: Arc<Config>,
     pub settings: ThreadSettings,
     pub profile: Profile,
@@ -139,7 +139,7 @@ impl Turn {
         let TurnParts {
             kind,
             conversation,
-            desk,
+            services,
             config,
             settings,
             profile,
@@ -163,12 +163,12 @@ impl Turn {
             status: TurnStatus::InProgress,
         };
         let cancel = CancellationToken::new();
-        let servers = super::servers::take_up(&desk, &conversation);
-        let workspace = desk.workspace.seen_by(&conversation.id);
+        let servers = super::servers::take_up(&services, &conversation);
+        let workspace = services.workspace.seen_by(&conversation.id);
         Self {
             id,
             conversation,
-            desk,
+            services,
             workspace,
             config,
             settings,

@@ -1,7 +1,7 @@
 //! The file of what the person typed, as the agent keeps and shows it: only if the person wants it kept, never in the way of
 //! a turn.
 
-use super::desk::Desk;
+use super::services::Services;
 use super::thread::ThreadHandle;
 use super::{Agent, AgentError, now_ms};
 use crate::config::Config;
@@ -17,7 +17,7 @@ use crate::store::typed::{Entry, MOST_TEXT, State};
 const DEFAULT_LIMIT: u32 = 50;
 const MOST_LIMIT: u32 = 1000;
 
-impl Desk {
+impl Services {
     /// Looks at the file, if one is kept, so that what is told of it is so.
     pub(super) async fn look_at_history(&self, config: &Config) {
         if !config.history.save {
@@ -56,12 +56,12 @@ impl ThreadHandle {
             _ => None,
         });
         let text = texts.collect::<Vec<_>>().join("\n");
-        keep(self.desk(), &self.config(), Some(self.id()), &text);
+        keep(self.services(), &self.config(), Some(self.id()), &text);
     }
 }
 
 /// Puts a text at the end of the file, in the background. False if it is not kept.
-fn keep(desk: &Desk, config: &Config, thread: Option<&ThreadId>, text: &str) -> bool {
+fn keep(services: &Services, config: &Config, thread: Option<&ThreadId>, text: &str) -> bool {
     if !config.history.save || text.trim().is_empty() || text.len() > MOST_TEXT {
         return false;
     }
@@ -70,9 +70,9 @@ fn keep(desk: &Desk, config: &Config, thread: Option<&ThreadId>, text: &str) -> 
         ts: now_ms() / 1000,
         text: text.to_owned(),
     };
-    desk.typed.push(entry, config.history.max_bytes);
-    let typed = desk.typed.clone();
-    desk.steps.spawn_blocking(move || {
+    services.typed.push(entry, config.history.max_bytes);
+    let typed = services.typed.clone();
+    services.steps.spawn_blocking(move || {
         if let Err(error) = typed.write() {
             tracing::warn!(%error, "what was typed is not in history.jsonl");
         }
@@ -83,14 +83,14 @@ fn keep(desk: &Desk, config: &Config, thread: Option<&ThreadId>, text: &str) -> 
 /// Adds what a client says was typed. Blocks.
 pub fn append(agent: &Agent, thread: Option<&ThreadId>, text: &str) -> Result<bool, AgentError> {
     let config = agent.load_config(None, None)?.config;
-    Ok(keep(agent.desk(), &config, thread, text))
+    Ok(keep(agent.services(), &config, thread, text))
 }
 
 /// One entry. Blocks.
 pub fn read(agent: &Agent, params: HistoryReadParams) -> Result<HistoryReadResult, AgentError> {
     let HistoryReadParams { log_id, offset } = params;
     let entry = match (saves(agent)?, log_id.parse()) {
-        (true, Ok(id)) => agent.desk().typed.entry(id, offset).map_err(unreadable)?,
+        (true, Ok(id)) => agent.services().typed.entry(id, offset).map_err(unreadable)?,
         _ => None,
     };
     Ok(HistoryReadResult {
@@ -107,7 +107,7 @@ pub fn list(agent: &Agent, params: &HistoryListParams) -> Result<HistoryListResu
     let wanted = params.log_id.as_deref().map(|id| id.parse().unwrap_or(u64::MAX));
     let (state, entries) = match saves(agent)? {
         true => agent
-            .desk()
+            .services()
             .typed
             .before(wanted, params.before, u64::from(limit))
             .map_err(unreadable)?,

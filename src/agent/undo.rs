@@ -27,8 +27,8 @@ pub use writers::Writers;
 
 use super::AgentError;
 use super::aside::aside;
-use super::desk::Desk;
 use super::editor::Unsaved;
+use super::services::Services;
 use super::turn::{Ended, Turn};
 use crate::ids::{ItemId, TurnId};
 use crate::patch::turn_diff::TurnDiff;
@@ -178,7 +178,7 @@ async fn take_back(turn: &Arc<Turn>, request: &Request) -> Result<Done, Done> {
         let words = "It is still being found out what the last turn's commands have changed. Undo again in a moment.";
         return Err(words.to_owned().into());
     }
-    let Ok(_alone) = turn.desk.changing.clone().try_write_owned() else {
+    let Ok(_alone) = turn.services.changing.clone().try_write_owned() else {
         let words = "A command of another conversation is running that may write in the workspace, so what it changes could not \
                      be told from the undo. Wait for its end or stop it, then undo again.";
         return Err(words.to_owned().into());
@@ -190,7 +190,7 @@ async fn take_back(turn: &Arc<Turn>, request: &Request) -> Result<Done, Done> {
         .iter()
         .map(|turn| turn.id.clone())
         .collect();
-    let records = turn.desk.snapshots.records();
+    let records = turn.services.snapshots.records();
     let (reading, wanted) = (records.clone(), request.clone());
     if let Some(item) = &request.item {
         is_in_conversation(turn, item)?;
@@ -201,7 +201,7 @@ async fn take_back(turn: &Arc<Turn>, request: &Request) -> Result<Done, Done> {
     });
     let found = found.await?;
     // A task of its own: it runs to its end whatever becomes of the turn. An undo is whole, or not at all.
-    let work = turn.desk.steps.spawn(undo(turn.clone(), found, request.conflicts));
+    let work = turn.services.steps.spawn(undo(turn.clone(), found, request.conflicts));
     work.await.unwrap_or_else(|error| {
         let words = format!("The undo failed inside Countersign: {error}. Look at the files before you undo again.");
         Err(words.into())
@@ -263,7 +263,7 @@ async fn undo(turn: Arc<Turn>, found: Vec<TurnRecord>, conflicts: UndoConflicts)
             return Err(refuse(&planned, message, true));
         }
         let new_folders: Vec<_> = found.iter().flat_map(|record| record.new_folders.clone()).collect();
-        let (copying, folder) = (turn.clone(), copies::folder(&turn.desk.snapshots.folder()));
+        let (copying, folder) = (turn.clone(), copies::folder(&turn.services.snapshots.folder()));
         let (planned, copies) = aside(move || {
             let folder = folder.join(copying.id.as_str());
             let copies = Copies::keep(folder, &planned, &copying.closed());
@@ -393,11 +393,11 @@ async fn remember(turn: &Arc<Turn>, found: &Arc<Vec<TurnRecord>>, planned: &[Pla
     let gone: Vec<_> = found.iter().flat_map(|record| record.new_folders.clone()).collect();
     let gone: Vec<_> = gone.into_iter().filter(|folder| !folder.exists()).collect();
     turn.track.undid(turns.to_vec(), &new, &gone);
-    turn.desk.proposals.mark_undone(turns);
+    turn.services.proposals.mark_undone(turns);
     let (turn, found) = (turn.clone(), found.clone());
     aside(move || {
         keep::save(&turn);
-        let records = turn.desk.snapshots.records();
+        let records = turn.services.snapshots.records();
         let mut marks = Vec::new();
         for record in found.iter() {
             marks.push((record.turn.clone(), true));
@@ -474,20 +474,20 @@ async fn save_documents(turn: &Turn, planned: &[Planned]) {
             held_unsaved_text: false,
         })
         .collect();
-    if !documents.is_empty() && turn.desk.editor.saves_on_request() {
-        turn.desk.save(&turn.conversation.id, documents).await;
+    if !documents.is_empty() && turn.services.editor.saves_on_request() {
+        turn.services.save(&turn.conversation.id, documents).await;
     }
 }
 
 /// What a turn has changed, as one diff: of a live turn as it stands, of another from its record.
 pub fn diff(
-    desk: &Desk,
+    services: &Services,
     turns: &[TurnShown],
     running: Option<&Arc<Turn>>,
     wanted: Option<&TurnId>,
     cwd: &Path,
 ) -> Result<TurnDiffResult, AgentError> {
-    let records = desk.snapshots.records();
+    let records = services.snapshots.records();
     let shown = |turn: &TurnId, diff: &TurnDiff| TurnDiffResult {
         turn_id: Some(turn.clone()),
         diff: diff.unified(cwd).unwrap_or_default(),
@@ -527,7 +527,7 @@ pub fn undoable(turns: &[TurnShown]) -> Vec<TurnId> {
 }
 
 /// Whether there is a turn to take back among these. Looks at names of files, so no lock may be held.
-pub fn is_possible(desk: &Desk, turns: &[TurnId]) -> bool {
-    let records = desk.snapshots.records();
+pub fn is_possible(services: &Services, turns: &[TurnId]) -> bool {
+    let records = services.snapshots.records();
     turns.iter().any(|turn| records.has(turn) && !records.is_undone(turn))
 }

@@ -5,7 +5,7 @@ use crate::config::mcp::{ServerSettings, Transport};
 use crate::config::{self, Config, Sources};
 use crate::exec::Confinement;
 use crate::exec::rules;
-use crate::mcp::{self, Launch, Logins, Shelf, State, shown_name};
+use crate::mcp::{self, Launch, Logins, Pool, State, shown_name};
 use crate::protocol::mcp::McpServerStatus;
 use crate::shown;
 use clap::Subcommand;
@@ -138,12 +138,12 @@ pub(super) fn try_all(config: &Config, env: &BTreeMap<String, String>, cwd: &Pat
     };
     know_what_is_open(config, cwd);
     runtime.block_on(async {
-        let shelf = Shelf::new(Logins::new(&config.home));
+        let pool = Pool::new(Logins::new(&config.home));
         let keys: Vec<&str> = config.provider_variables().collect();
         let servers: Vec<_> = config
             .mcp_servers
             .iter()
-            .map(|(name, settings)| shelf.get(name, settings, Launch::new(settings, cwd, &config.home, env, &keys)))
+            .map(|(name, settings)| pool.get(name, settings, Launch::new(settings, cwd, &config.home, env, &keys)))
             .collect();
         servers.iter().for_each(|server| server.start());
         let states = futures::future::join_all(servers.iter().map(|server| server.started())).await;
@@ -162,14 +162,14 @@ pub(super) fn try_all(config: &Config, env: &BTreeMap<String, String>, cwd: &Pat
                 },
             });
         let tried = tried.collect();
-        shelf.close().await;
+        pool.close().await;
         tried
     })
 }
 
 /// What commands may write is known before programs are looked for.
 fn know_what_is_open(config: &Config, cwd: &Path) {
-    let _rules = rules::Shelf::default().rules(&rules::Sources::new(&config.home, &config.rule_folders));
+    let _rules = rules::Cache::default().rules(&rules::Sources::new(&config.home, &config.rule_folders));
     let _walls = Confinement::new(&config.sandbox_policy, cwd, &[], None);
 }
 

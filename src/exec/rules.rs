@@ -7,18 +7,18 @@
 //!
 //! What a rule means for a command is the affair of `decide`; here is which rules a command falls under.
 
+mod cache;
 mod given;
 mod matching;
 mod read;
-mod shelf;
 mod starlark;
 mod table;
 mod write;
 
+pub use cache::{Cache, Sources};
 pub use given::{Given, given, take_back};
 pub(super) use matching::UNKNOWN;
 pub use read::{load, load_files};
-pub use shelf::{Shelf, Sources};
 pub use write::{NewRule, RuleError, add_permission, add_rules, add_tool, always_file, pinned_file, tool_to_toml};
 
 use super::confinement::resolve;

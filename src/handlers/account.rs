@@ -21,7 +21,7 @@ impl From<AccountError> for RequestError {
 
 pub async fn read(session: &Session, params: AccountReadParams) -> Result<AccountReadResult, RequestError> {
     let terms = terms(session).await?;
-    let account = &session.agent().desk().account;
+    let account = &session.agent().services().account;
     if params.refresh_token == Some(true) {
         account.refresh(&terms.login).await;
     }
@@ -43,7 +43,7 @@ pub async fn status(session: &Session, params: AccountStatusParams) -> Result<Ac
             requires_openai_auth,
         });
     }
-    let account = &session.agent().desk().account;
+    let account = &session.agent().services().account;
     if params.refresh_token == Some(true) {
         account.refresh(&terms.login).await;
     }
@@ -57,7 +57,7 @@ pub async fn status(session: &Session, params: AccountStatusParams) -> Result<Ac
 
 pub async fn setup(session: &Session, _params: AccountSetupParams) -> Result<AccountSetupResult, RequestError> {
     let config = config(session).await?;
-    let found = provider::setup(config, session.agent().desk().clone()).await;
+    let found = provider::setup(config, session.agent().services().clone()).await;
     found.map_err(|error| RequestError::internal(error.to_string()))
 }
 
@@ -67,7 +67,7 @@ pub async fn login_start(
 ) -> Result<AccountLoginStartResult, RequestError> {
     let announce = session.notices().after_the_answer();
     let terms = terms(session).await?;
-    let account = session.agent().desk().account.clone();
+    let account = session.agent().services().account.clone();
     // What is begun is brought to its end, also where the client takes its request back.
     let begun = tokio::spawn(async move {
         Ok(match params {
@@ -101,14 +101,14 @@ pub fn login_cancel(
     params: &AccountLoginCancelParams,
 ) -> Result<AccountLoginCancelResult, RequestError> {
     let announce = session.notices().after_the_answer();
-    session.agent().desk().account.cancel(&params.login_id, &announce)?;
+    session.agent().services().account.cancel(&params.login_id, &announce)?;
     Ok(AccountLoginCancelResult {})
 }
 
 pub async fn logout(session: &Session, _params: AccountLogoutParams) -> Result<AccountLogoutResult, RequestError> {
     let announce = session.notices().after_the_answer();
     let terms = terms(session).await?;
-    let account = session.agent().desk().account.clone();
+    let account = session.agent().services().account.clone();
     let done = tokio::spawn(async move { account.logout(terms.terms(), &announce).await });
     brought_to_its_end(done.await).map(|()| AccountLogoutResult {})
 }
@@ -118,7 +118,7 @@ pub async fn rate_limits_read(
     _params: AccountRateLimitsReadParams,
 ) -> Result<AccountRateLimitsReadResult, RequestError> {
     let terms = terms(session).await?;
-    let rate_limits = session.agent().desk().account.rate_limits(terms.terms()).await?;
+    let rate_limits = session.agent().services().account.rate_limits(terms.terms()).await?;
     Ok(AccountRateLimitsReadResult { rate_limits })
 }
 
@@ -142,7 +142,7 @@ pub(super) async fn terms(session: &Session) -> Result<OwnTerms, RequestError> {
             .cloned()
             .unwrap_or_default(),
         login: config.login,
-        env: session.agent().desk().env.clone(),
+        env: session.agent().services().env.clone(),
     })
 }
 

@@ -7,7 +7,7 @@ use crate::server::session::Session;
 pub fn respond(session: &Session, params: ApprovalRespondParams) -> Result<ApprovalRespondResult, RequestError> {
     let taken = session
         .agent()
-        .desk()
+        .services()
         .approvals
         .answer(&params.approval_id, params.response);
     Ok(ApprovalRespondResult { taken })

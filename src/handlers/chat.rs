@@ -199,7 +199,12 @@ pub fn approve(session: &Session, given: Approve) {
         feedback: given.feedback,
         permissions: None,
     };
-    if !session.agent().desk().approvals.answer(&given.approval_id, response) {
+    if !session
+        .agent()
+        .services()
+        .approvals
+        .answer(&given.approval_id, response)
+    {
         session
             .presenter()
             .message(Severity::Info, "That question is settled already.");
@@ -208,7 +213,7 @@ pub fn approve(session: &Session, given: Approve) {
 
 /// Whether the document in which a question is answered shows all of it. One that is settled already is reported as such.
 fn was_shown(session: &Session, given: &Approve) -> bool {
-    let open = session.agent().desk().approvals.pending(None);
+    let open = session.agent().services().approvals.pending(None);
     let Some(approval) = open.iter().find(|approval| *approval.id() == given.approval_id) else {
         return true;
     };
@@ -228,7 +233,12 @@ pub fn answer(session: &Session, given: Answer) {
         answers: answers.collect(),
     };
     let response = Some(response).filter(|response| !response.answers.is_empty());
-    if !session.agent().desk().questions.answer(&given.questions_id, response) {
+    if !session
+        .agent()
+        .services()
+        .questions
+        .answer(&given.questions_id, response)
+    {
         session
             .presenter()
             .message(Severity::Info, "That question is settled already.");
@@ -253,7 +263,7 @@ pub(super) fn open_with(session: &Session, wish: Open, draft: &str) {
         });
         let folder = super::command::folders(&session, place.as_ref()).into_iter().next();
         let folder = folder.unwrap_or_else(|| session.agent().default_folder());
-        let chats = session.agent().desk().home.join("chats");
+        let chats = session.agent().services().home.join("chats");
         let (thread, meant) = (wish.thread_id.clone(), wish.thread_id);
         let made = tokio::task::spawn_blocking(move || make(&chats, &folder, thread.as_ref(), &draft)).await;
         let path = match made.map_err(|error| error.to_string()).and_then(|made| made) {

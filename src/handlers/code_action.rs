@@ -181,7 +181,7 @@ fn of_threads(session: &Session, actions: &mut Vec<CodeAction>) {
             actions.push(action(&title, CONTROL, command::DO_NOT_SEND, &which));
         }
     }
-    if !session.agent().desk().terminals.running(None).is_empty() {
+    if !session.agent().services().terminals.running(None).is_empty() {
         let title = "Stop background terminals";
         actions.push(action(title, CONTROL, command::STOP_TERMINALS, &()));
     }

@@ -31,7 +31,7 @@ fn found(session: &Session, document: &str) -> Vec<CodeLens> {
     let Some(path) = uri::to_path(document).ok().flatten() else {
         return Vec::new();
     };
-    let waiting = session.agent().desk().proposals.on_document(&path, document);
+    let waiting = session.agent().services().proposals.on_document(&path, document);
     if waiting.is_empty() {
         return Vec::new();
     }

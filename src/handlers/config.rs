@@ -15,10 +15,10 @@ pub async fn read(session: &Session, params: ConfigReadParams) -> Result<ConfigR
     let agent = session.agent().clone();
     let reading = tokio::task::spawn_blocking(move || -> Result<_, AgentError> {
         if params.saved {
-            return Ok(config::saved(&agent.desk().home)?);
+            return Ok(config::saved(&agent.services().home)?);
         }
         let loaded = agent.load_config(params.cwd.as_deref(), None)?;
-        let rules = agent.desk().rules(&loaded.config);
+        let rules = agent.services().rules(&loaded.config);
         let mut result = loaded.read_result();
         result.warnings.extend_from_slice(rules.reports());
         Ok(result)
@@ -35,7 +35,7 @@ pub async fn write(session: &Session, params: ConfigWriteParams) -> Result<Confi
             "There is nothing to write: name at least one edit.",
         ));
     }
-    let path = session.agent().desk().home.join("config.toml");
+    let path = session.agent().services().home.join("config.toml");
     let edits: Vec<Edit> = params
         .edits
         .into_iter()

@@ -116,7 +116,7 @@ async fn report(session: &Session, asked: FeedbackPreviewParams) -> Result<Repor
         include_logs: asked.include_logs,
         rollout,
         files: asked.extra_log_files,
-        client: session.agent().desk().source.clone(),
+        client: session.agent().services().source.clone(),
     };
     let feedback = session.feedback().clone();
     Ok(blocking(move || feedback.report(details)).await??)
@@ -223,7 +223,7 @@ fn last_thread(session: &Session) -> Option<ThreadId> {
 }
 
 async fn write(session: &Session, report: Report) -> Result<PathBuf, RequestError> {
-    let home = session.agent().desk().home.clone();
+    let home = session.agent().services().home.clone();
     let written = blocking(move || {
         let path = feedback::place(&home, &report)?;
         feedback::save(&report, &path).map(|()| path)

@@ -20,8 +20,12 @@ pub async fn diff_to_remote(
     params: GitDiffToRemoteParams,
 ) -> Result<GitDiffToRemoteResult, RequestError> {
     let running = EndWithRequest(Stop::default());
-    let (desk, stop, folder) = (session.agent().desk().clone(), running.0.clone(), params.cwd.clone());
-    let work = move || git::diff_to_remote(&folder, &desk.env, &desk.home.join("tmp"), &stop);
+    let (services, stop, folder) = (
+        session.agent().services().clone(),
+        running.0.clone(),
+        params.cwd.clone(),
+    );
+    let work = move || git::diff_to_remote(&folder, &services.env, &services.home.join("tmp"), &stop);
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(git::Difference { sha, diff })) => Ok(GitDiffToRemoteResult { sha, diff }),
         Ok(Err(reason)) => Err(RequestError::failed(

@@ -171,7 +171,7 @@ pub fn watched_files_changed(context: &Context, params: &DidChangeWatchedFilesPa
     if let Ok(session) = context.session()
         && !params.changes.is_empty()
     {
-        session.agent().desk().instructions_changed();
+        session.agent().services().instructions_changed();
     }
 }
 
@@ -181,7 +181,7 @@ fn put_right(session: &Session) {
     let session = session.clone();
     tokio::spawn(async move {
         let presenter = session.presenter();
-        for words in apply::recover_leftovers(&session.agent().desk().home).await {
+        for words in apply::recover_leftovers(&session.agent().services().home).await {
             presenter.message(Severity::Warning, &words);
         }
         restore_proposals(&session).await;

@@ -33,8 +33,8 @@ pub async fn refresh(session: &Session, params: McpRefreshParams) -> Result<McpR
 /// Begins a login, in the place of one to the same server that still waits; how each ended is told later.
 pub async fn login(session: &Session, params: McpLoginParams) -> Result<McpLoginResult, RequestError> {
     let server = named(session, &params.server, params.thread_id.as_ref()).await?;
-    let shelf = &session.agent().desk().servers;
-    let begun = mcp::begin(&server.name, &server.settings, shelf.logins()).await;
+    let pool = &session.agent().services().servers;
+    let begun = mcp::begin(&server.name, &server.settings, pool.logins()).await;
     let begun = begun.map_err(|error| {
         let kind = match &error {
             LoginError::NotForIt(..) => kinds::INVALID_PARAMS,
@@ -50,7 +50,7 @@ pub async fn login(session: &Session, params: McpLoginParams) -> Result<McpLogin
             // Whoever began another one, or signed out, knows.
             let is_news = !matches!(outcome, Err(LoginError::Stopped(_)));
             if outcome.is_ok() {
-                session.agent().desk().servers.login_changed(&server.name);
+                session.agent().services().servers.login_changed(&server.name);
             }
             let completed = McpLoginCompleted {
                 server: server.name.clone(),
@@ -69,17 +69,17 @@ pub async fn login(session: &Session, params: McpLoginParams) -> Result<McpLogin
 
 pub async fn logout(session: &Session, params: McpLogoutParams) -> Result<McpLogoutResult, RequestError> {
     let server = named(session, &params.server, params.thread_id.as_ref()).await?;
-    let shelf = &session.agent().desk().servers;
+    let pool = &session.agent().services().servers;
     let Some(url) = server.settings.url() else {
         return Ok(McpLogoutResult { forgotten: false });
     };
-    let forgotten = shelf
+    let forgotten = pool
         .logins()
         .forget(&server.name, url, server.settings.login.store, &server.settings.network)
         .await;
     let forgotten = forgotten.map_err(|error| RequestError::failed(kinds::ACCOUNT_STORE_FAILED, error.to_string()))?;
     if forgotten {
-        shelf.login_changed(&server.name);
+        pool.login_changed(&server.name);
     }
     Ok(McpLogoutResult { forgotten })
 }
@@ -125,7 +125,7 @@ pub fn respond(session: &Session, params: McpElicitationRespondParams) -> McpEli
         request_id,
         response,
     } = params;
-    let elicitations = &session.agent().desk().elicitations;
+    let elicitations = &session.agent().services().elicitations;
     McpElicitationRespondResult {
         taken: elicitations.answer_of(&server, &request_id, response),
     }

@@ -16,8 +16,8 @@ pub async fn list(session: &Session, params: &ModelListParams) -> Result<ModelLi
         .map_err(AgentError::from)?
         .config;
     let (id, current) = (config.model_provider.clone(), config.model.clone().unwrap_or_default());
-    let desk = session.agent().desk().clone();
-    page(provider::offered(Arc::new(config), id, current, desk).await, params)
+    let services = session.agent().services().clone();
+    page(provider::offered(Arc::new(config), id, current, services).await, params)
 }
 
 /// What is known of the provider's models without asking it: for what is offered while somebody types.
@@ -28,7 +28,7 @@ pub(super) async fn known(session: &Session) -> Vec<Model> {
         Some(provider::known(
             &loaded.config,
             &loaded.config.model_provider,
-            agent.desk(),
+            agent.services(),
         ))
     });
     known.await.ok().flatten().unwrap_or_default()

@@ -65,7 +65,7 @@ fn read(session: &Session, cwd: Option<&Path>) -> Result<Prompts, AgentError> {
         .map(Path::to_owned)
         .or_else(|| session.workspace().roots().into_iter().next());
     let config = agent.load_config(cwd.as_deref(), None)?.config;
-    Ok(Prompts::read(&config, &agent.desk().home))
+    Ok(Prompts::read(&config, &agent.services().home))
 }
 
 fn shown(prompt: prompts::Prompt) -> Prompt {
@@ -93,7 +93,7 @@ fn shown(prompt: prompts::Prompt) -> Prompt {
 /// The prompts that are for code and can be called with nothing but a selection: title and call. Looks at the disk, so only
 /// where something is selected; where there is no folder of prompts, at next to nothing.
 pub fn for_code(session: &Session, path: &Path, place: &Place) -> Vec<(String, PromptCall)> {
-    let home = session.agent().desk().home.join("prompts");
+    let home = session.agent().services().home.join("prompts");
     let mut folders = path
         .ancestors()
         .skip(1)

@@ -36,7 +36,7 @@ pub async fn decide_and_keep(
         proposals.decide(&params)
     });
     let proposal = proposal.await?.map_err(AgentError::from)?;
-    session.agent().desk().proposals.saved(&proposal.id).await;
+    session.agent().services().proposals.saved(&proposal.id).await;
     Ok(ProposalDecideResult { proposal })
 }
 
@@ -48,7 +48,7 @@ pub async fn edit(session: &Session, params: ProposalEditParams) -> Result<Propo
         proposals.edit(&params)
     });
     let proposal = proposal.await?.map_err(AgentError::from)?;
-    session.agent().desk().proposals.saved(&proposal.id).await;
+    session.agent().services().proposals.saved(&proposal.id).await;
     Ok(ProposalEditResult { proposal })
 }
 
@@ -59,7 +59,7 @@ pub fn renamed(session: &Session, params: &RenameFilesParams) {
         .iter()
         .filter_map(|file| Some((path(&file.old_uri)?, path(&file.new_uri)?)))
         .collect();
-    let proposals = session.agent().desk().proposals.clone();
+    let proposals = session.agent().services().proposals.clone();
     tokio::task::spawn_blocking(move || {
         for (from, to) in renames {
             proposals.renamed(&from, &to);
@@ -76,7 +76,7 @@ async fn aside<T: Send + 'static>(
     session: &Session,
     work: impl FnOnce(&Proposals) -> T + Send + 'static,
 ) -> Result<T, RequestError> {
-    let proposals = session.agent().desk().proposals.clone();
+    let proposals = session.agent().services().proposals.clone();
     tokio::task::spawn_blocking(move || work(&proposals))
         .await
         .map_err(|error| RequestError::internal(error.to_string()))

@@ -43,10 +43,12 @@ pub async fn start(session: &Session, params: ReviewStartParams) -> Result<Revie
 }
 
 pub async fn findings(session: &Session, params: ReviewFindingsParams) -> Result<ReviewFindingsResult, RequestError> {
-    let desk = session.agent().desk().clone();
+    let services = session.agent().services().clone();
     let look = move || {
-        desk.findings.look(&desk.workspace);
-        desk.findings.list(params.thread_id.as_ref(), params.turn_id.as_ref())
+        services.findings.look(&services.workspace);
+        services
+            .findings
+            .list(params.thread_id.as_ref(), params.turn_id.as_ref())
     };
     let data = tokio::task::spawn_blocking(look).await;
     let data = data.map_err(|error| RequestError::internal(error.to_string()))?;
@@ -54,7 +56,7 @@ pub async fn findings(session: &Session, params: ReviewFindingsParams) -> Result
 }
 
 pub fn dismiss(session: &Session, params: &ReviewDismissParams) -> ReviewDismissResult {
-    let findings = &session.agent().desk().findings;
+    let findings = &session.agent().services().findings;
     let dismissed = findings.dismiss(&params.thread_id, params.turn_id.as_ref(), params.finding_id.as_ref());
     ReviewDismissResult {
         dismissed: u32::try_from(dismissed).unwrap_or(u32::MAX),
@@ -71,7 +73,7 @@ pub fn renamed(session: &Session, params: &RenameFilesParams) {
     let session = session.clone();
     tokio::task::spawn_blocking(move || {
         for (from, to) in renames {
-            session.agent().desk().findings.renamed(&from, &to);
+            session.agent().services().findings.renamed(&from, &to);
         }
         session.presenter().findings_changed();
     });
@@ -128,7 +130,7 @@ async fn review_in_folder(session: &Session, wish: Review) -> Result<(), String>
 
 /// Asks the person what to review; none if they close the question.
 async fn choose(session: &Session, folder: &Path) -> Option<ReviewTarget> {
-    let (env, at) = (session.agent().desk().env.clone(), folder.to_owned());
+    let (env, at) = (session.agent().services().env.clone(), folder.to_owned());
     let choices = tokio::task::spawn_blocking(move || Choices::of(&at, &env)).await.ok()?;
     let offers = choices.offers();
     let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
@@ -170,7 +172,7 @@ pub(super) fn fix_finding(session: &Session, which: &Which) -> Result<(), Reques
             "The command needs findingId: the finding that is to be fixed.".to_owned(),
         ));
     };
-    let Some(finding) = session.agent().desk().findings.get(id) else {
+    let Some(finding) = session.agent().services().findings.get(id) else {
         session.presenter().message(Severity::Info, GONE);
         return Ok(());
     };

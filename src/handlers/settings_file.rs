@@ -20,7 +20,7 @@ pub const PATTERNS: [&str; 2] = ["**/config.toml", "**/*.config.toml"];
 /// The document under this URI, if it is a file of configuration.
 pub fn settings(session: &Session, uri: &str) -> Option<(Document, Role)> {
     let document = session.workspace().document_by_uri(uri)?;
-    let role = open::role(document.path()?, &session.agent().desk().home)?;
+    let role = open::role(document.path()?, &session.agent().services().home)?;
     Some((document, role))
 }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 const MOST: u16 = 1000;
 
 pub fn list(session: &Session, params: &TerminalListParams) -> TerminalListResult {
-    let running = session.agent().desk().terminals.running(params.thread_id.as_ref());
+    let running = session.agent().services().terminals.running(params.thread_id.as_ref());
     TerminalListResult {
         data: running.iter().map(|entry| entry.shown()).collect(),
     }
@@ -89,7 +89,7 @@ pub fn kill(session: &Session, params: &TerminalKillParams) -> Result<TerminalKi
             }
             vec![entry]
         }
-        None => session.agent().desk().terminals.running(params.thread_id.as_ref()),
+        None => session.agent().services().terminals.running(params.thread_id.as_ref()),
     };
     let mut killed = Vec::new();
     for entry in entries.into_iter().filter(|entry| entry.runs()) {
@@ -101,7 +101,7 @@ pub fn kill(session: &Session, params: &TerminalKillParams) -> Result<TerminalKi
 
 /// The command: ends all, and says so.
 pub(super) fn stop_all(session: &Session) {
-    let running = session.agent().desk().terminals.running(None);
+    let running = session.agent().services().terminals.running(None);
     for entry in &running {
         entry.stop();
     }
@@ -117,7 +117,7 @@ pub(super) fn stop_all(session: &Session) {
 }
 
 fn entry(session: &Session, number: u32) -> Result<Arc<Entry>, RequestError> {
-    let found = session.agent().desk().terminals.get(number);
+    let found = session.agent().services().terminals.get(number);
     Ok(found.ok_or(AgentError::UnknownTerminal(number))?)
 }
 

@@ -160,7 +160,7 @@ async fn thread_to_undo(session: &Session, named: Option<ThreadId>) -> Result<Th
         threads.sort_by_key(|thread| std::cmp::Reverse(thread.updated_at_ms));
         threads.into_iter().find_map(|thread| {
             let whole = listing.read_thread(&thread.id, true).ok()?;
-            undo::is_possible(listing.desk(), &undo::undoable(&whole.turns)).then_some(thread)
+            undo::is_possible(listing.services(), &undo::undoable(&whole.turns)).then_some(thread)
         })
     });
     let stored = found.await.map_err(|error| error.message)?;
@@ -186,6 +186,6 @@ pub(super) fn live_to_undo(session: &Session) -> Option<ThreadHandle> {
     live.into_iter().find(|thread| {
         // A turn that runs waits for this lock at each word of the model.
         let turns = undo::undoable(&thread.conversation().data().turns);
-        undo::is_possible(session.agent().desk(), &turns)
+        undo::is_possible(session.agent().services(), &turns)
     })
 }

@@ -2,7 +2,7 @@
 //! keeps nobody from hearing it.
 
 use super::RealtimeError;
-use super::mouth::{Queue, Waiting};
+use super::send_queue::{Queue, Waiting};
 use super::wire::{self, Heard, Opening, Said};
 use crate::model::ModelClient;
 use crate::model::socket::{MOST_BYTES, Socket};
@@ -160,7 +160,7 @@ impl Line {
         Ok(heard)
     }
 
-    /// Waits, a bounded time, until the writer has said all up to the end ([`super::Mouth::end`]) and the endpoint has closed.
+    /// Waits, a bounded time, until the writer has said all up to the end ([`super::Sender::end`]) and the endpoint has closed.
     pub async fn finish(mut self) {
         let until = Instant::now() + CLOSE_LIMIT;
         let closed = async {

@@ -246,7 +246,7 @@ async fn look(
     let (agent, editor) = (session.agent().clone(), session.client().name.clone());
     let open = session.clone();
     let looked = tokio::task::spawn_blocking(move || {
-        let home = agent.desk().home.clone();
+        let home = agent.services().home.clone();
         // A conversation may know its folder by where a link leads.
         let led = folders.iter().filter_map(|folder| std::fs::canonicalize(folder).ok());
         let real: Vec<PathBuf> = folders.iter().cloned().chain(led).collect();
@@ -289,7 +289,7 @@ async fn look(
 
 /// Keeps the answer. What counts after it; nothing if it changes nothing.
 async fn remember(session: &Session, folders: Vec<PathBuf>, value: Refused, allow: bool) -> Option<Allowed> {
-    let home = session.agent().desk().home.clone();
+    let home = session.agent().services().home.clone();
     let key = value.key.clone();
     let kept = tokio::task::spawn_blocking(move || {
         let mut allowed = None;

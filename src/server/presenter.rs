@@ -363,7 +363,12 @@ impl Presenter {
             }
             // What an agent says at its end is for the one that it works for.
             EventKind::TurnCompleted(completed) if !told && !self.is_agent(&event.at.thread_id) => {
-                let running = self.shared.agent.desk().terminals.running(Some(&event.at.thread_id));
+                let running = self
+                    .shared
+                    .agent
+                    .services()
+                    .terminals
+                    .running(Some(&event.at.thread_id));
                 if let Some(line) = words::run_on(&running) {
                     self.record(&line);
                 }
@@ -381,7 +386,7 @@ impl Presenter {
     }
 
     fn is_agent(&self, thread: &ThreadId) -> bool {
-        self.shared.agent.desk().agents.identity(thread).is_some()
+        self.shared.agent.services().agents.identity(thread).is_some()
     }
 
     /// Shows what an undo came to, to a client that would not be told otherwise.

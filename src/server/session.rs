@@ -81,7 +81,7 @@ impl Session {
             source: source(&client.name),
         };
         let agent = Agent::with(agent, Registry::standard(), vec![Arc::new(telemetry.clone())]);
-        agent.desk().servers.logins().learn_into(setup.secrets.clone());
+        agent.services().servers.logins().learn_into(setup.secrets.clone());
         let presenter = Presenter::new(outbound.clone(), client.clone(), agent.clone(), idle.clone());
         let current = Mutex::default();
         let session = Self(Arc::new(Shared {
@@ -199,7 +199,7 @@ impl Session {
     /// in: of what lies there only scratch folders are.
     pub fn folder_of(&self, path: &Path) -> PathBuf {
         let agent = self.agent();
-        let home = &agent.desk().home;
+        let home = &agent.services().home;
         let root = self.workspace().root_of(path).filter(|root| root != home);
         let around = || match path.starts_with(home) {
             true => agent.scratch_around(path),

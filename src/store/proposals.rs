@@ -29,7 +29,7 @@ const MOST_BYTES: usize = 64 << 20;
 
 /// What can go wrong with a stored proposal.
 #[derive(Debug, thiserror::Error)]
-pub enum ShelfError {
+pub enum ProposalStoreError {
     #[error("The proposal in {} cannot be kept: {cause}. It waits, but would not outlive the server.", path.display())]
     Write { path: PathBuf, cause: io::Error },
     #[error("The proposal in {} cannot be read: {cause}. It is left as it is; delete the file if it is of no use.", path.display())]
@@ -179,11 +179,11 @@ pub struct Held {
 
 /// The folder of the stored proposals.
 #[derive(Clone, Debug)]
-pub struct Shelf {
+pub struct ProposalStore {
     folder: PathBuf,
 }
 
-impl Shelf {
+impl ProposalStore {
     pub fn new(home: &Path) -> Self {
         Self {
             folder: home.join("proposals"),
@@ -210,9 +210,9 @@ impl Shelf {
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn hold(&self, id: &ProposalId) -> Result<Option<Held>, ShelfError> {
+    pub fn hold(&self, id: &ProposalId) -> Result<Option<Held>, ProposalStoreError> {
         let path = self.lock_path(id);
-        let failed = |cause| ShelfError::Write {
+        let failed = |cause| ProposalStoreError::Write {
             path: path.clone(),
             cause,
         };
@@ -231,7 +231,7 @@ impl Shelf {
     ///
     /// # Errors
     /// It is too large, or the folder cannot be written.
-    pub fn keep(&self, kept: &Kept) -> Result<(), ShelfError> {
+    pub fn keep(&self, kept: &Kept) -> Result<(), ProposalStoreError> {
         let mut large = BTreeMap::new();
         for (index, file) in kept.plan.files.iter().enumerate() {
             if let Some(text) = file.before.as_ref().filter(|text| text.len() > SMALL) {
@@ -240,7 +240,7 @@ impl Shelf {
         }
         let bytes = large.values().sum();
         if bytes > MOST_BYTES {
-            return Err(ShelfError::TooLarge { bytes });
+            return Err(ProposalStoreError::TooLarge { bytes });
         }
         let id = &kept.proposal.id;
         for &index in large.keys() {
@@ -288,7 +288,7 @@ impl Shelf {
     ///
     /// # Errors
     /// It cannot be read or understood.
-    pub fn read(&self, id: &ProposalId) -> Result<Option<Kept>, ShelfError> {
+    pub fn read(&self, id: &ProposalId) -> Result<Option<Kept>, ProposalStoreError> {
         let path = self.path(id);
         let Some(stored) = self.load::<Stored<Proposal>>(&path)? else {
             return Ok(None);
@@ -306,7 +306,7 @@ impl Shelf {
             let text = text.filter(|text| text.len() == bytes);
             let (Some(file), Some(text)) = (plan.files.get_mut(index), text) else {
                 let cause = "the text that it was made for is not beside it".to_owned();
-                return Err(ShelfError::Broken { path, cause });
+                return Err(ProposalStoreError::Broken { path, cause });
             };
             file.before = Some(text);
         }
@@ -322,7 +322,7 @@ impl Shelf {
         };
         match fault(&kept, id) {
             None => Ok(Some(kept)),
-            Some(cause) => Err(ShelfError::Broken {
+            Some(cause) => Err(ProposalStoreError::Broken {
                 path,
                 cause: cause.to_owned(),
             }),
@@ -333,7 +333,7 @@ impl Shelf {
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn keep_note(&self, note: &Note) -> Result<(), ShelfError> {
+    pub fn keep_note(&self, note: &Note) -> Result<(), ProposalStoreError> {
         self.write(&self.note_path(&note.proposal_id), note)
     }
 
@@ -375,12 +375,12 @@ impl Shelf {
         names.into_iter().map(ProposalId::from).collect()
     }
 
-    fn load<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, ShelfError> {
-        let failed = |cause| ShelfError::Read {
+    fn load<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, ProposalStoreError> {
+        let failed = |cause| ProposalStoreError::Read {
             path: path.to_owned(),
             cause,
         };
-        let broken = |cause: String| ShelfError::Broken {
+        let broken = |cause: String| ProposalStoreError::Broken {
             path: path.to_owned(),
             cause,
         };
@@ -397,7 +397,7 @@ impl Shelf {
         let bytes = std::fs::read(path).map_err(failed)?;
         let Format { format } = serde_json::from_slice(&bytes).map_err(|error| broken(error.to_string()))?;
         if format > FORMAT {
-            return Err(ShelfError::Newer {
+            return Err(ProposalStoreError::Newer {
                 path: path.to_owned(),
                 format,
             });
@@ -415,20 +415,20 @@ impl Shelf {
         builder.create(&self.folder)
     }
 
-    fn write(&self, path: &Path, body: &impl Serialize) -> Result<(), ShelfError> {
-        let failed = |cause| ShelfError::Write {
+    fn write(&self, path: &Path, body: &impl Serialize) -> Result<(), ProposalStoreError> {
+        let failed = |cause| ProposalStoreError::Write {
             path: path.to_owned(),
             cause,
         };
         let bytes = serde_json::to_vec(&Envelope { format: FORMAT, body }).map_err(|error| failed(error.into()))?;
         if bytes.len() > MOST_BYTES {
-            return Err(ShelfError::TooLarge { bytes: bytes.len() });
+            return Err(ProposalStoreError::TooLarge { bytes: bytes.len() });
         }
         self.replace(path, &bytes)
     }
 
-    fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), ShelfError> {
-        let failed = |cause| ShelfError::Write {
+    fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), ProposalStoreError> {
+        let failed = |cause| ProposalStoreError::Write {
             path: path.to_owned(),
             cause,
         };
@@ -576,27 +576,27 @@ mod tests {
     #[test]
     fn what_is_kept_is_read_again_until_it_is_forgotten() {
         let home = tempfile::tempdir().expect("a folder");
-        let shelf = Shelf::new(home.path());
-        assert_eq!(shelf.list(), []);
+        let store = ProposalStore::new(home.path());
+        assert_eq!(store.list(), []);
         let (one, two) = (kept("a"), kept("b"));
-        shelf.keep(&two).expect("kept");
-        shelf.keep(&one).expect("kept");
-        shelf.keep(&one).expect("kept again");
-        assert_eq!(shelf.list(), [ProposalId::from("a"), "b".into()]);
-        assert_eq!(shelf.read(&"a".into()).expect("read"), Some(one));
+        store.keep(&two).expect("kept");
+        store.keep(&one).expect("kept");
+        store.keep(&one).expect("kept again");
+        assert_eq!(store.list(), [ProposalId::from("a"), "b".into()]);
+        assert_eq!(store.read(&"a".into()).expect("read"), Some(one));
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
             let mode = |path: PathBuf| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
-            assert_eq!(mode(shelf.path(&"a".into())), 0o600);
-            assert_eq!(mode(shelf.folder.clone()), 0o700);
+            assert_eq!(mode(store.path(&"a".into())), 0o600);
+            assert_eq!(mode(store.folder.clone()), 0o700);
         }
-        let held = shelf.hold(&"a".into()).expect("a lock").expect("free");
-        assert!(shelf.hold(&"a".into()).expect("a lock").is_none(), "held already");
-        shelf.forget(&"a".into(), Some(held));
-        assert_eq!(shelf.read(&"a".into()).expect("read"), None);
-        assert!(shelf.hold(&"a".into()).expect("a lock").is_some());
-        let names = std::fs::read_dir(&shelf.folder).expect("a folder").flatten();
+        let held = store.hold(&"a".into()).expect("a lock").expect("free");
+        assert!(store.hold(&"a".into()).expect("a lock").is_none(), "held already");
+        store.forget(&"a".into(), Some(held));
+        assert_eq!(store.read(&"a".into()).expect("read"), None);
+        assert!(store.hold(&"a".into()).expect("a lock").is_some());
+        let names = std::fs::read_dir(&store.folder).expect("a folder").flatten();
         let mut names: Vec<_> = names.map(|entry| entry.file_name()).collect();
         names.sort();
         assert_eq!(names, ["a.lock", "b.json"], "nothing is left behind");
@@ -605,38 +605,38 @@ mod tests {
     #[test]
     fn a_large_text_has_a_file_of_its_own() {
         let home = tempfile::tempdir().expect("a folder");
-        let shelf = Shelf::new(home.path());
+        let store = ProposalStore::new(home.path());
         let mut large = kept("a");
         let before = "one\ntwo\n".repeat(20_000);
         let after = before.replacen("two", "TWO", 1);
         let plan = Arc::make_mut(&mut large.plan);
         plan.files[0].hunks = hunks(&before, &after);
         (plan.files[0].before, plan.files[0].after) = (Some(before), Some(after));
-        shelf.keep(&large).expect("kept");
-        let written = std::fs::metadata(shelf.text_path(&"a".into(), 0))
+        store.keep(&large).expect("kept");
+        let written = std::fs::metadata(store.text_path(&"a".into(), 0))
             .expect("there")
             .modified();
         large.feedback.clear();
-        shelf.keep(&large).expect("kept again");
-        let again = std::fs::metadata(shelf.text_path(&"a".into(), 0))
+        store.keep(&large).expect("kept again");
+        let again = std::fs::metadata(store.text_path(&"a".into(), 0))
             .expect("there")
             .modified();
         assert_eq!(written.ok(), again.ok(), "written once");
-        assert!(std::fs::metadata(shelf.path(&"a".into())).expect("there").len() < 4000);
-        assert_eq!(shelf.read(&"a".into()).expect("read"), Some(large));
-        assert_eq!(shelf.list(), [ProposalId::from("a")]);
-        std::fs::write(shelf.text_path(&"a".into(), 0), "short").expect("written");
-        assert!(shelf.read(&"a".into()).is_err());
-        shelf.forget(&"a".into(), None);
-        assert_eq!(std::fs::read_dir(&shelf.folder).expect("a folder").count(), 0);
+        assert!(std::fs::metadata(store.path(&"a".into())).expect("there").len() < 4000);
+        assert_eq!(store.read(&"a".into()).expect("read"), Some(large));
+        assert_eq!(store.list(), [ProposalId::from("a")]);
+        std::fs::write(store.text_path(&"a".into(), 0), "short").expect("written");
+        assert!(store.read(&"a".into()).is_err());
+        store.forget(&"a".into(), None);
+        assert_eq!(std::fs::read_dir(&store.folder).expect("a folder").count(), 0);
     }
 
     #[test]
     fn what_is_broken_foreign_or_newer_is_refused_and_left() {
         let home = tempfile::tempdir().expect("a folder");
-        let shelf = Shelf::new(home.path());
-        shelf.keep(&kept("x")).expect("kept");
-        let whole = std::fs::read(shelf.path(&"x".into())).expect("there");
+        let store = ProposalStore::new(home.path());
+        store.keep(&kept("x")).expect("kept");
+        let whole = std::fs::read(store.path(&"x".into())).expect("there");
         let whole: serde_json::Value = serde_json::from_slice(&whole).expect("json");
         type Change = fn(&mut serde_json::Value);
         let rows: [(&str, Change); 8] = [
@@ -658,35 +658,35 @@ mod tests {
         for (words, change) in rows {
             let mut json = whole.clone();
             change(&mut json);
-            shelf.make_folder().expect("a folder");
+            store.make_folder().expect("a folder");
             let text = json.to_string();
-            std::fs::write(shelf.path(&"x".into()), &text).expect("written");
-            let error = shelf.read(&"x".into()).expect_err(words).to_string();
+            std::fs::write(store.path(&"x".into()), &text).expect("written");
+            let error = store.read(&"x".into()).expect_err(words).to_string();
             assert!(error.contains(words) && error.contains("x.json"), "{words}: {error}");
-            assert_eq!(std::fs::read_to_string(shelf.path(&"x".into())).expect("there"), text);
+            assert_eq!(std::fs::read_to_string(store.path(&"x".into())).expect("there"), text);
         }
         for text in ["", "{", "null", "\0\0"] {
-            std::fs::write(shelf.path(&"x".into()), text).expect("written");
-            assert!(shelf.read(&"x".into()).is_err(), "{text:?}");
+            std::fs::write(store.path(&"x".into()), text).expect("written");
+            assert!(store.read(&"x".into()).is_err(), "{text:?}");
         }
     }
 
     #[test]
     fn notes_are_kept_by_thread() {
         let home = tempfile::tempdir().expect("a folder");
-        let shelf = Shelf::new(home.path());
+        let store = ProposalStore::new(home.path());
         let note = |id: &str, thread: &str| Note {
             proposal_id: id.into(),
             thread_id: thread.into(),
             text: format!("about {id}"),
         };
         for (id, thread) in [("b", "t"), ("a", "t"), ("c", "other")] {
-            shelf.keep_note(&note(id, thread)).expect("kept");
+            store.keep_note(&note(id, thread)).expect("kept");
         }
-        assert_eq!(shelf.list(), []);
-        assert_eq!(shelf.notes(&"t".into()), [note("a", "t"), note("b", "t")]);
-        assert!(shelf.has_note(&"c".into()));
-        shelf.forget_note(&"a".into());
-        assert_eq!(shelf.notes(&"t".into()), [note("b", "t")]);
+        assert_eq!(store.list(), []);
+        assert_eq!(store.notes(&"t".into()), [note("a", "t"), note("b", "t")]);
+        assert!(store.has_note(&"c".into()));
+        store.forget_note(&"a".into());
+        assert_eq!(store.notes(&"t".into()), [note("b", "t")]);
     }
 }

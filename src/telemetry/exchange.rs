@@ -1,7 +1,7 @@
 //! Requests to the model as telemetry sees them: how often one was tried, how long it took, and what came of its stream.
 
+use super::emitter::{Emitter, milliseconds};
 use super::record::{Fields, now};
-use super::teller::{Teller, milliseconds};
 use super::trace::{Done, Notes, fresh_span};
 use crate::ids::TurnId;
 use crate::model::Task;
@@ -12,16 +12,16 @@ use std::time::Instant;
 /// Watches the requests of a turn.
 #[derive(Debug)]
 pub(super) struct Turn {
-    pub(super) teller: Arc<Teller>,
+    pub(super) emitter: Arc<Emitter>,
     pub(super) id: TurnId,
 }
 
 impl Watch for Turn {
     fn begin(&self, model: &str, task: Task) -> Box<dyn Exchange> {
-        let (turn_span, attempt) = self.teller.attempt(&self.id, task.as_str(), model);
+        let (turn_span, attempt) = self.emitter.attempt(&self.id, task.as_str(), model);
         let began = Instant::now();
         Box::new(Asked {
-            teller: self.teller.clone(),
+            emitter: self.emitter.clone(),
             turn: self.id.clone(),
             turn_span,
             span: fresh_span(),
@@ -41,7 +41,7 @@ impl Watch for Turn {
 /// One request.
 #[derive(Debug)]
 pub(super) struct Asked {
-    teller: Arc<Teller>,
+    emitter: Arc<Emitter>,
     turn: TurnId,
     turn_span: [u8; 8],
     span: [u8; 8],
@@ -69,7 +69,7 @@ enum Progress {
 
 impl Exchange for Asked {
     fn headers(&self) -> Vec<(&'static str, String)> {
-        let trace = self.teller.trace.as_ref();
+        let trace = self.emitter.trace.as_ref();
         trace.map(|trace| trace.headers(self.span)).unwrap_or_default()
     }
 
@@ -84,7 +84,7 @@ impl Exchange for Asked {
             Err(error) => Progress::Failed(error.to_owned()),
         };
         self.last = Instant::now();
-        self.teller.request(&self.turn, self, outcome);
+        self.emitter.request(&self.turn, self, outcome);
     }
 
     fn event(&mut self, kind: &str, outcome: Result<Option<Ending>, &str>) {
@@ -94,18 +94,18 @@ impl Exchange for Asked {
         }
         let took = std::mem::replace(&mut self.last, Instant::now()).elapsed();
         let fields = Fields::default()
-            .with("event.kind", self.teller.text(kind))
+            .with("event.kind", self.emitter.text(kind))
             .with("duration_ms", milliseconds(took));
         match outcome {
-            Ok(None) => self.teller.streamed(&self.turn, Ok(()), fields),
+            Ok(None) => self.emitter.streamed(&self.turn, Ok(()), fields),
             Ok(Some(ending)) => {
                 self.progress = Progress::Ended;
-                self.teller.answered(&self.turn, self.task.as_str());
-                self.teller.streamed(&self.turn, Ok(()), counted(fields, ending));
+                self.emitter.answered(&self.turn, self.task.as_str());
+                self.emitter.streamed(&self.turn, Ok(()), counted(fields, ending));
             }
             Err(error) => {
                 self.progress = Progress::Failed(error.to_owned());
-                self.teller.streamed(&self.turn, Err(error), fields);
+                self.emitter.streamed(&self.turn, Err(error), fields);
             }
         }
     }
@@ -130,12 +130,12 @@ impl Drop for Asked {
     fn drop(&mut self) {
         if self.progress == Progress::Asked {
             let outcome = Err("it was given up before there was an answer");
-            self.teller.request(&self.turn, self, outcome);
+            self.emitter.request(&self.turn, self, outcome);
         }
-        let Some(trace) = &self.teller.trace else { return };
+        let Some(trace) = &self.emitter.trace else { return };
         let status = match &self.progress {
             Progress::Ended => Some(Ok(())),
-            Progress::Failed(error) => Some(Err(self.teller.text(error))),
+            Progress::Failed(error) => Some(Err(self.emitter.text(error))),
             Progress::Asked | Progress::Streaming => None,
         };
         let fields = Fields::default()

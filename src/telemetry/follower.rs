@@ -1,7 +1,7 @@
 //! Reads a thread's stream of events, as any other subscriber does, and tells what is worth a record.
 
+use super::emitter::Emitter;
 use super::record::now;
-use super::teller::Teller;
 use crate::agent::stream::Subscription;
 use crate::ids::{ApprovalId, TurnId};
 use crate::protocol::approval::{Approval, ApprovalDecision};
@@ -51,7 +51,7 @@ impl Decision {
 
 /// Follows a thread to its end.
 pub(super) struct Follower {
-    teller: Arc<Teller>,
+    emitter: Arc<Emitter>,
     /// The first words that a sub-agent hears are not the person's.
     is_agent: bool,
     /// Turns in which the person said something.
@@ -67,9 +67,9 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    pub(super) fn new(teller: Arc<Teller>, is_agent: bool) -> Self {
+    pub(super) fn new(emitter: Arc<Emitter>, is_agent: bool) -> Self {
         Self {
-            teller,
+            emitter,
             is_agent,
             turns: 0,
             has_spoken: false,
@@ -84,20 +84,20 @@ impl Follower {
         while let Some(event) = events.next().await {
             self.take(&event);
         }
-        self.teller.ended(self.turns, self.is_closed);
+        self.emitter.ended(self.turns, self.is_closed);
     }
 
     fn take(&mut self, event: &Event) {
         let turn = event.at.turn_id.as_ref();
         if let EventKind::TurnStarted(started) = &event.kind {
             self.has_spoken = false;
-            self.teller.turn_began(&started.turn.id);
+            self.emitter.turn_began(&started.turn.id);
         }
         if !is_delta(&event.kind) {
-            self.teller.note(turn, event.kind.method());
+            self.emitter.note(turn, event.kind.method());
         }
         match &event.kind {
-            EventKind::ThreadConfigured(configured) => self.teller.configured(&configured.settings),
+            EventKind::ThreadConfigured(configured) => self.emitter.configured(&configured.settings),
             EventKind::ThreadClosed(_) => self.is_closed = true,
             EventKind::TurnCompleted(completed) => {
                 self.decided.clear();
@@ -108,7 +108,7 @@ impl Follower {
                     (_, Some(error)) => ("failed", Err(error.message.clone())),
                     (_, None) => ("failed", Err(String::new())),
                 };
-                self.teller.turn_ended(&completed.turn.id, Some(outcome));
+                self.emitter.turn_ended(&completed.turn.id, Some(outcome));
             }
             EventKind::ItemStarted(started) => {
                 let id = item_id(&started.item);
@@ -130,7 +130,7 @@ impl Follower {
             }
             EventKind::ApprovalResolved(resolved) => {
                 if let Some((call, tool)) = self.asked.remove(&resolved.approval_id) {
-                    self.teller
+                    self.emitter
                         .decision(turn, &call, &tool, Decision::of(resolved.decision), None);
                     self.decided.insert(call);
                 }
@@ -150,7 +150,7 @@ impl Follower {
                 if !std::mem::replace(&mut self.has_spoken, true) {
                     self.turns += 1;
                 }
-                self.teller.prompt(turn, &prompt(content));
+                self.emitter.prompt(turn, &prompt(content));
             }
             ThreadItem::CommandExecution { id, source, status, .. } if *source == CommandSource::Agent => {
                 self.by_policy(turn, id.as_str(), "shell", *status)
@@ -168,7 +168,7 @@ impl Follower {
                     true => Decision::of_policy(*status),
                     false => Decision::of_patch(*status),
                 };
-                self.teller
+                self.emitter
                     .decision(turn, call_of(id.as_str()), "apply_patch", decision, None);
             }
             _ => {}
@@ -180,7 +180,7 @@ impl Follower {
         let call = call_of(id);
         if self.decided.insert(call.to_owned()) {
             let since = self.began.get(id).copied();
-            self.teller
+            self.emitter
                 .decision(turn, call, tool, Decision::of_policy(status), since);
         }
     }

@@ -89,7 +89,7 @@ pub(in crate::agent) async fn change_in_editor(
         tokio::time::sleep(ANSWER).await;
     };
     let reply = tokio::select! {
-        reply = scope.desk.editor.apply(change) => reply,
+        reply = scope.services.editor.apply(change) => reply,
         // Every text is there, whatever becomes of the answer.
         () = made => ApplyReply::Applied,
     };

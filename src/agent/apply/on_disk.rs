@@ -151,10 +151,10 @@ impl Writing {
     fn begin(scope: &Scope, changes: &[DiskChange]) -> Self {
         let scope = &kept_to(scope, changes);
         let paths = changes.iter().flat_map(DiskChange::paths);
-        scope.desk.writers.writes(&scope.thread, paths);
+        scope.services.writers.writes(&scope.thread, paths);
         let roots = scope.confinement.writable_roots().to_vec();
-        let folder = journal_folder(&scope.desk.home);
-        let journal = journal_path(Some(&scope.desk.home), &scope.cwd);
+        let folder = journal_folder(&scope.services.home);
+        let journal = journal_path(Some(&scope.services.home), &scope.cwd);
         let confinement = scope.confinement.clone().with_readable(&folder).with_writable(folder);
         let mut writing = Self {
             cwd: scope.cwd.clone(),
@@ -262,7 +262,7 @@ impl Writing {
 /// link that takes the place of a folder after the yes does not lead to another one.
 fn kept_to(scope: &Scope, changes: &[DiskChange]) -> Scope {
     let agreed: Vec<&Path> = changes.iter().flat_map(DiskChange::paths).collect();
-    let home = home_of(&scope.desk);
+    let home = home_of(&scope.services);
     let mut scope = scope.clone();
     scope.confinement = scope.confinement.keeping_but(&agreed, &scope.cwd, home.as_deref());
     scope

@@ -50,7 +50,7 @@ pub(in crate::agent) async fn take_back(scope: &Scope, steps: &[Step]) -> Left {
         }
     };
     let label = "Countersign: undo a change that failed".to_owned();
-    let answer = scope.desk.editor.apply(EditorChange {
+    let answer = scope.services.editor.apply(EditorChange {
         thread: Some(scope.thread.clone()),
         label,
         steps: back,

@@ -114,8 +114,8 @@ impl Run<'_> {
         aside(move || {
             let env = turn.command_environment(&Confinement::outside());
             let grants = turn.conversation.data().grants.clone();
-            let rules = turn.desk.rules(&turn.config);
-            let beside = turn.desk.changes_meanwhile();
+            let rules = turn.services.rules(&turn.config);
+            let beside = turn.services.changes_meanwhile();
             let kept = Arc::new(turn.kept());
             judge(&Case {
                 argv: &argv,
@@ -168,13 +168,13 @@ impl Run<'_> {
     /// Commands see the disk: documents that the agent changed are saved first, through the editor. Whether there were any.
     async fn save_first(&self) -> bool {
         let thread = &self.turn.conversation.id;
-        let unsaved = self.turn.desk.unsaved(thread);
-        let changed = self.turn.desk.proposals.changed_by_agent(thread, &unsaved);
+        let unsaved = self.turn.services.unsaved(thread);
+        let changed = self.turn.services.proposals.changed_by_agent(thread, &unsaved);
         if changed.is_empty() {
             return false;
         }
         tokio::select! {
-            () = self.turn.desk.save(thread, changed) => {}
+            () = self.turn.services.save(thread, changed) => {}
             () = self.turn.cancel.cancelled() => {}
         }
         true

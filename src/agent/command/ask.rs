@@ -111,7 +111,7 @@ impl Run<'_> {
             confined,
             risk: None,
             session_scope: scopes.session.to_string(),
-            always_rule: always_rule(scopes, &turn.desk.home),
+            always_rule: always_rule(scopes, &turn.services.home),
             notes: Vec::new(),
             available_decisions: available_decisions(scopes),
         };
@@ -140,7 +140,7 @@ impl Run<'_> {
                 scopes.session.in_short()
             ));
         };
-        let home = turn.desk.home.clone();
+        let home = turn.services.home.clone();
         let written = tokio::task::spawn_blocking(move || rules::add_rules(&home, &new)).await;
         let failure = match written {
             Ok(Ok(file)) => {

@@ -127,7 +127,7 @@ impl Run<'_> {
 
     /// What differs between the disk, which the command saw, and the editor.
     fn unsaved(&self) -> Option<String> {
-        let unsaved = self.turn.desk.unsaved(&self.turn.conversation.id);
+        let unsaved = self.turn.services.unsaved(&self.turn.conversation.id);
         let names: Vec<_> = unsaved.iter().map(|path| self.turn.short_name(path)).collect();
         (!names.is_empty()).then(|| {
             format!(

@@ -2,7 +2,7 @@
 
 use super::Told;
 use crate::agent::AgentError;
-use crate::agent::desk::Desk;
+use crate::agent::services::Services;
 use crate::agent::thread::ThreadHandle;
 use crate::config::Config;
 use crate::config::prompts::{Call, CallError, Prompts, call_in};
@@ -27,8 +27,8 @@ impl ThreadHandle {
         if call(content).is_none() {
             return Ok(());
         }
-        let (desk, config, content) = (self.desk().clone(), self.config().clone(), content.to_vec());
-        let looking = tokio::task::spawn_blocking(move || expanded(&desk, &config, &content).map(drop));
+        let (services, config, content) = (self.services().clone(), self.config().clone(), content.to_vec());
+        let looking = tokio::task::spawn_blocking(move || expanded(&services, &config, &content).map(drop));
         match looking.await {
             Ok(checked) => Ok(checked?),
             Err(error) => {
@@ -40,11 +40,15 @@ impl ThreadHandle {
 }
 
 /// The text of the prompt that an input calls, and what is told of it; nothing if it calls none that there is.
-fn expanded(desk: &Desk, config: &Config, content: &[UserInput]) -> Result<Option<(String, SentContext)>, CallError> {
+fn expanded(
+    services: &Services,
+    config: &Config,
+    content: &[UserInput],
+) -> Result<Option<(String, SentContext)>, CallError> {
     let Some((name, arguments)) = call(content) else {
         return Ok(None);
     };
-    let prompts = Prompts::read(config, &desk.home);
+    let prompts = Prompts::read(config, &services.home);
     let Some(prompt) = prompts.get(name) else {
         return Ok(None);
     };
@@ -61,9 +65,14 @@ fn expanded(desk: &Desk, config: &Config, content: &[UserInput]) -> Result<Optio
 }
 
 /// The input as it goes to the model: with the prompt's text in the place of its call.
-pub(super) fn sent(desk: &Arc<Desk>, config: &Config, content: &[UserInput], told: &mut Told) -> Vec<UserInput> {
+pub(super) fn sent(
+    services: &Arc<Services>,
+    config: &Config,
+    content: &[UserInput],
+    told: &mut Told,
+) -> Vec<UserInput> {
     let mut content = content.to_vec();
-    match expanded(desk, config, &content) {
+    match expanded(services, config, &content) {
         Ok(Some((text, sent))) => {
             told.sent.push(sent);
             let first = content.iter_mut().find_map(|piece| match piece {
@@ -76,7 +85,7 @@ pub(super) fn sent(desk: &Arc<Desk>, config: &Config, content: &[UserInput], tol
         }
         Ok(None) => {
             if let Some((name, _)) = call(&content)
-                && let Some(near) = Prompts::read(config, &desk.home).nearest(name)
+                && let Some(near) = Prompts::read(config, &services.home).nearest(name)
             {
                 told.warnings.push(format!(
                     "There is no prompt /{name}; did you mean /{near}? Your words were sent as you typed them."

@@ -1,8 +1,8 @@
 //! Instruction files in a conversation: told whole at its start, and later by what has changed in them, once.
 
-use crate::agent::desk::Desk;
 use crate::agent::permissions::{self, Reader};
 use crate::agent::prompt;
+use crate::agent::services::Services;
 use crate::agent::turn::Turn;
 use crate::config::Config;
 use crate::config::instructions::{Instructions, Places, project_documents};
@@ -51,17 +51,17 @@ enum Mark {
 /// The instructions for a thread as they stand, what the person should know of them, and what to remember once they are
 /// told.
 pub fn read(
-    desk: &Desk,
+    services: &Services,
     workspace: &Workspace,
     config: &Config,
     settings: &ThreadSettings,
 ) -> (Instructions, Vec<String>, Known) {
-    let marks = marks(desk, workspace, config, &settings.cwd);
+    let marks = marks(services, workspace, config, &settings.cwd);
     let profile = permissions::profile(config, settings);
     // A project's file can be a link to anything.
-    let reader = permissions::reader_in(desk, config, &profile, &settings.cwd);
+    let reader = permissions::reader_in(services, config, &profile, &settings.cwd);
     let problems = RefCell::new(Vec::new());
-    let found = project_documents(config, &desk.home, &settings.cwd, &|path| {
+    let found = project_documents(config, &services.home, &settings.cwd, &|path| {
         let text = one(workspace, &reader, path).unwrap_or_else(|why| {
             let words = format!("The instructions in {} are not used: {why}.", shown::path(path));
             problems.borrow_mut().push(words);
@@ -119,8 +119,8 @@ fn is_hidden(error: &std::io::Error) -> bool {
     !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-fn marks(desk: &Desk, workspace: &Workspace, config: &Config, cwd: &Path) -> Marks {
-    let told = desk.changed_instructions();
+fn marks(services: &Services, workspace: &Workspace, config: &Config, cwd: &Path) -> Marks {
+    let told = services.changed_instructions();
     let mark = |path: PathBuf| {
         if let Some(document) = workspace.document(&path) {
             let mark = Mark::Open(document.uri().to_owned(), document.version);
@@ -133,7 +133,10 @@ fn marks(desk: &Desk, workspace: &Workspace, config: &Config, cwd: &Path) -> Mar
     Marks {
         cwd: cwd.to_owned(),
         told,
-        files: Places::new(config, &desk.home, cwd).paths().filter_map(mark).collect(),
+        files: Places::new(config, &services.home, cwd)
+            .paths()
+            .filter_map(mark)
+            .collect(),
     }
 }
 
@@ -190,10 +193,17 @@ pub(super) struct News {
 /// What there is to tell; nothing if all is as it was.
 pub(super) fn difference(turn: &Turn) -> Option<News> {
     let before = turn.conversation.data().instructions.clone();
-    if before.marks.as_ref() == Some(&marks(&turn.desk, &turn.workspace, &turn.config, &turn.settings.cwd)) {
+    if before.marks.as_ref()
+        == Some(&marks(
+            &turn.services,
+            &turn.workspace,
+            &turn.config,
+            &turn.settings.cwd,
+        ))
+    {
         return None;
     }
-    let (_, warnings, known) = read(&turn.desk, &turn.workspace, &turn.config, &turn.settings);
+    let (_, warnings, known) = read(&turn.services, &turn.workspace, &turn.config, &turn.settings);
     let message = (known.digest != before.digest).then(|| told(&before, &known));
     let warnings = warnings
         .into_iter()

@@ -135,7 +135,7 @@ impl Turn {
             GrantScope::Session => add(&mut self.conversation.data().permissions),
             GrantScope::Always => {
                 add(&mut self.conversation.data().permissions);
-                if let Err(error) = super::keep_standing(&self.desk, &self.settings.cwd, permissions).await {
+                if let Err(error) = super::keep_standing(&self.services, &self.settings.cwd, permissions).await {
                     self.warn(format!(
                         "What you allowed for always holds for this session only: {error}"
                     ));

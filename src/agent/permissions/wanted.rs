@@ -15,7 +15,7 @@ pub(super) fn checked(turn: &Turn, wanted: Permission) -> Result<Permission, Str
     Ok(match wanted {
         Permission::Read { path } => {
             let real = existing(&path)?;
-            let own = fs::canonicalize(&turn.desk.home).unwrap_or_else(|_| turn.desk.home.clone());
+            let own = fs::canonicalize(&turn.services.home).unwrap_or_else(|_| turn.services.home.clone());
             if real.starts_with(&own) {
                 return Err(format!(
                     "{} is Countersign's own, which nobody can open for you.",
@@ -75,8 +75,8 @@ fn writable(turn: &Turn, path: &Path) -> Result<Permission, String> {
             "{shown} is in a folder of the kernel, which is never opened for writing."
         ));
     }
-    let own = fs::canonicalize(&turn.desk.home).unwrap_or_else(|_| turn.desk.home.clone());
-    if real.starts_with(&own) || own.starts_with(&real) && super::home_of(&turn.desk).as_deref() != Some(&real) {
+    let own = fs::canonicalize(&turn.services.home).unwrap_or_else(|_| turn.services.home.clone());
+    if real.starts_with(&own) || own.starts_with(&real) && super::home_of(&turn.services).as_deref() != Some(&real) {
         return Err(format!(
             "{shown} is Countersign's own folder or holds it, which is never opened for writing."
         ));
@@ -208,7 +208,7 @@ fn is_part(asked: &str, given: &str) -> bool {
 
 /// What must be said plainly of a permission before it is given; nothing of an ordinary one.
 pub(super) fn warning(turn: &Turn, permission: &Permission) -> Option<String> {
-    let home = super::home_of(&turn.desk).map(|home| fs::canonicalize(&home).unwrap_or(home));
+    let home = super::home_of(&turn.services).map(|home| fs::canonicalize(&home).unwrap_or(home));
     let in_home = |path: &Path, name: &str| home.as_ref().is_some_and(|home| path.starts_with(home.join(name)));
     match permission {
         Permission::Write { path } => {

@@ -27,7 +27,7 @@ impl Proposals {
         if !self.lock().entries.get(id).is_some_and(to_keep) {
             return;
         }
-        let mut held = match self.shared.shelf.hold(id) {
+        let mut held = match self.shared.store.hold(id) {
             Ok(held) => held,
             Err(error) => {
                 tracing::warn!("{error}");
@@ -39,7 +39,7 @@ impl Proposals {
         }
         // It was settled meanwhile, and nothing of it stays.
         if held.is_some() {
-            self.shared.shelf.forget(id, held);
+            self.shared.store.forget(id, held);
         }
     }
 
@@ -54,7 +54,7 @@ impl Proposals {
             entry.and_then(Entry::kept)
         };
         if let Some(kept) = kept
-            && let Err(error) = self.shared.shelf.keep(&kept)
+            && let Err(error) = self.shared.store.keep(&kept)
         {
             tracing::warn!("{error}");
         }
@@ -65,7 +65,7 @@ impl Proposals {
         let _alone = self.shared.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let held = self.lock().entries.get_mut(id).and_then(|entry| entry.held.take());
         if let Some(held) = held {
-            self.shared.shelf.forget(id, Some(held));
+            self.shared.store.forget(id, Some(held));
         }
     }
 
@@ -75,33 +75,33 @@ impl Proposals {
 
     pub(super) fn save_later(&self, id: &ProposalId) {
         if self.is_kept(id) {
-            let (desk, id) = (self.clone(), id.clone());
-            later(move || desk.save(&id));
+            let (services, id) = (self.clone(), id.clone());
+            later(move || services.save(&id));
         }
     }
 
     /// Ends when what was decided so far is on the disk.
     pub async fn saved(&self, id: &ProposalId) {
         if self.is_kept(id) {
-            let (desk, id) = (self.clone(), id.clone());
-            aside(move || desk.save(&id)).await;
+            let (services, id) = (self.clone(), id.clone());
+            aside(move || services.save(&id)).await;
         }
     }
 
     /// The server stops in order: from now on nothing is decided, and what waits is left for the next server.
     pub async fn keep_for_later(&self) {
         self.shared.stopping.store(true, Ordering::SeqCst);
-        let desk = self.clone();
+        let services = self.clone();
         aside(move || {
             let waiting: Vec<ProposalId> = {
-                let state = desk.lock();
+                let state = services.lock();
                 let waiting = state.entries.iter().filter(|(_, entry)| entry.is_waiting());
                 waiting.map(|(id, _)| id.clone()).collect()
             };
             for id in waiting {
-                desk.save(&id);
+                services.save(&id);
                 // The next server may be there before this one is gone.
-                if let Some(entry) = desk.lock().entries.get_mut(&id) {
+                if let Some(entry) = services.lock().entries.get_mut(&id) {
                     entry.held = None;
                 }
             }
@@ -118,7 +118,7 @@ impl Proposals {
     /// also whether a live server has some. Reads the disk.
     pub fn adopt(&self, roots: &[PathBuf], stream_of: impl Fn(&ThreadId) -> Stream) -> (Vec<Adopted>, bool) {
         let (mut adopted, mut busy) = (Vec::new(), false);
-        for id in self.shared.shelf.list() {
+        for id in self.shared.store.list() {
             if self.is_stopping() {
                 break;
             }
@@ -143,8 +143,8 @@ impl Proposals {
         roots: &[PathBuf],
         stream_of: &impl Fn(&ThreadId) -> Stream,
     ) -> Result<Option<Adopted>, Busy> {
-        let shelf = &self.shared.shelf;
-        let read = || match shelf.read(id) {
+        let store = &self.shared.store;
+        let read = || match store.read(id) {
             Ok(kept) => kept,
             Err(error) => {
                 tracing::warn!("{error}");
@@ -159,7 +159,7 @@ impl Proposals {
         if !read().as_ref().is_some_and(here) {
             return Ok(None);
         }
-        let held = match shelf.hold(id) {
+        let held = match store.hold(id) {
             Ok(Some(held)) => held,
             Ok(None) => return Err(Busy),
             Err(error) => {
@@ -167,9 +167,9 @@ impl Proposals {
                 return Ok(None);
             }
         };
-        if shelf.has_note(id) {
+        if store.has_note(id) {
             // It was settled in the last moment of its server.
-            shelf.forget(id, Some(held));
+            store.forget(id, Some(held));
             return Ok(None);
         }
         // Only now nobody else changes it.
@@ -208,7 +208,7 @@ impl Proposals {
         tracing::info!(proposal = %id, thread = %thread_id, "a proposal of an earlier server waits again");
         let waiting = Waiting {
             id: id.clone(),
-            desk: self.clone(),
+            services: self.clone(),
             ready,
         };
         // What was accepted and not applied any more.
@@ -245,18 +245,18 @@ impl Proposals {
             self.forget(&id);
             self.unstack(&id);
         }
-        let shelf = &self.shared.shelf;
-        for id in shelf.list() {
+        let store = &self.shared.store;
+        for id in store.list() {
             let is_of_thread = |kept: Kept| kept.proposal.thread_id == *thread;
-            if !shelf.read(&id).ok().flatten().is_some_and(is_of_thread) {
+            if !store.read(&id).ok().flatten().is_some_and(is_of_thread) {
                 continue;
             }
-            if let Ok(Some(held)) = shelf.hold(&id) {
-                shelf.forget(&id, Some(held));
+            if let Ok(Some(held)) = store.hold(&id) {
+                store.forget(&id, Some(held));
             }
         }
-        for note in shelf.notes(thread) {
-            shelf.forget_note(&note.proposal_id);
+        for note in store.notes(thread) {
+            store.forget_note(&note.proposal_id);
         }
         self.lock().notes.remove(thread);
     }
@@ -264,7 +264,7 @@ impl Proposals {
     /// Keeps what became of a proposal until its thread goes on, and tells it there. `live` says that the thread is
     /// loaded. Writes to the disk.
     pub fn note(&self, note: Note, live: bool) {
-        if let Err(error) = self.shared.shelf.keep_note(&note) {
+        if let Err(error) = self.shared.store.keep_note(&note) {
             tracing::warn!("{error}");
         }
         if live {
@@ -275,7 +275,7 @@ impl Proposals {
 
     /// A thread is loaded: what it is to be told is read from the disk.
     pub fn load_notes(&self, thread: &ThreadId) {
-        let notes = self.shared.shelf.notes(thread);
+        let notes = self.shared.store.notes(thread);
         if !notes.is_empty() {
             self.lock().notes.insert(thread.clone(), notes);
         }
@@ -288,8 +288,8 @@ impl Proposals {
 
     /// The model was told.
     pub fn forget_note(&self, id: &ProposalId) {
-        let (shelf, id) = (self.shared.shelf.clone(), id.clone());
-        later(move || shelf.forget_note(&id));
+        let (store, id) = (self.shared.store.clone(), id.clone());
+        later(move || store.forget_note(&id));
     }
 
     /// Settles a proposal that a newer one has taken the place of.

@@ -1,9 +1,9 @@
 use super::*;
 use crate::agent::apply::{self, HunkResult, Scope};
 use crate::agent::approvals::Approvals;
-use crate::agent::desk::Desk;
 use crate::agent::editor::{ApplyReply, Editor, EditorChange, EditorStep, Saving};
 use crate::agent::provider::Clients;
+use crate::agent::services::Services;
 use crate::exec::Confinement;
 use crate::patch::hunk::hunks;
 use crate::protocol::proposal::ProposalDecision;
@@ -55,7 +55,7 @@ fn set(workspace: &Workspace, uri: &str, text: String) {
 const URI: &str = "file:///w/a.txt";
 
 struct Table {
-    desk: Arc<Desk>,
+    services: Arc<Services>,
     applies_each: bool,
     _home: tempfile::TempDir,
 }
@@ -65,11 +65,11 @@ impl Table {
         let home = tempfile::tempdir().expect("a folder");
         let workspace = Workspace::new();
         workspace.open(URI, Some("/w/a.txt".into()), "text", 1, text);
-        let desk = Desk {
+        let services = Services {
             contributors: crate::agent::contributors::Contributors::with(Vec::new()),
             questions: Default::default(),
             agents: Default::default(),
-            servers: crate::mcp::Shelf::default(),
+            servers: crate::mcp::Pool::default(),
             elicitations: crate::agent::servers::Elicitations::default(),
             approvals: Approvals::default(),
             proposals: Proposals::new(workspace.clone(), home.path()),
@@ -97,7 +97,7 @@ impl Table {
             workspace,
         };
         Self {
-            desk: Arc::new(desk),
+            services: Arc::new(services),
             applies_each: false,
             _home: home,
         }
@@ -105,9 +105,9 @@ impl Table {
 
     fn scope(&self) -> Scope {
         Scope {
-            desk: self.desk.clone(),
+            services: self.services.clone(),
             thread: "t".into(),
-            workspace: self.desk.workspace.clone(),
+            workspace: self.services.workspace.clone(),
             cwd: "/w".into(),
             confinement: Confinement::outside(),
             reader: Arc::new(All),
@@ -139,7 +139,7 @@ impl Table {
         };
         let stream = Stream::new(thread.into());
         let plan = Plan { files: vec![file] };
-        self.desk.proposals.open(id.into(), plan, origin, stream).await
+        self.services.proposals.open(id.into(), plan, origin, stream).await
     }
 
     fn update() -> FileChangeKind {
@@ -147,11 +147,11 @@ impl Table {
     }
 
     fn text(&self) -> String {
-        self.desk.workspace.document_by_uri(URI).expect("it is open").text()
+        self.services.workspace.document_by_uri(URI).expect("it is open").text()
     }
 
     fn decide(&self, hunk: Option<&HunkId>, decision: ProposalDecision) -> Result<Proposal, ProposalError> {
-        self.desk.proposals.decide(&ProposalDecideParams {
+        self.services.proposals.decide(&ProposalDecideParams {
             proposal_id: "p".into(),
             decision,
             hunk_ids: hunk.map(|hunk| vec![hunk.clone()]),
@@ -200,7 +200,7 @@ proptest! {
 }
 
 fn waiting_on(table: &Table) -> bool {
-    let (proposal, _) = table.desk.proposals.decided(&"p".into()).expect("it is there");
+    let (proposal, _) = table.services.proposals.decided(&"p".into()).expect("it is there");
     proposal.status.is_waiting()
 }
 
@@ -226,7 +226,7 @@ async fn play(acts: Vec<Act>, applies_each: bool) -> Result<(), TestCaseError> {
     table.applies_each = applies_each;
     let mut waiting = table.propose("p", "t", Table::update(), &before, &after).await;
     let ids: Vec<HunkId> = {
-        let (proposal, _) = table.desk.proposals.decided(&"p".into()).expect("it waits");
+        let (proposal, _) = table.services.proposals.decided(&"p".into()).expect("it waits");
         proposal.files[0].hunks.iter().map(|hunk| hunk.id.clone()).collect()
     };
     for (number, act) in acts.into_iter().enumerate() {
@@ -272,7 +272,7 @@ async fn play(acts: Vec<Act>, applies_each: bool) -> Result<(), TestCaseError> {
             }
             Act::Edit(hunk, back) => {
                 let new_text = (!back).then(|| format!("EDITED {hunk} {number}"));
-                let edited = table.desk.proposals.edit(&ProposalEditParams {
+                let edited = table.services.proposals.edit(&ProposalEditParams {
                     proposal_id: "p".into(),
                     hunk_id: ids[hunk].clone(),
                     new_text,
@@ -287,12 +287,12 @@ async fn play(acts: Vec<Act>, applies_each: bool) -> Result<(), TestCaseError> {
             }
             Act::Remove(_) | Act::Rewrite(_) => continue,
         }
-        set(&table.desk.workspace, URI, lines.concat());
+        set(&table.services.workspace, URI, lines.concat());
     }
     // What is left is not taken.
     let _settled = table.decide(None, ProposalDecision::Reject);
     let decided = all(&mut waiting).await;
-    let (proposal, _) = table.desk.proposals.decided(&"p".into()).expect("it is there");
+    let (proposal, _) = table.services.proposals.decided(&"p".into()).expect("it is there");
     let today = table.text();
     let outcome = apply::run(&table.scope(), &"p".into(), &decided).await;
     is_as_accepted(&proposal, &today, &outcome, &table.text())
@@ -300,11 +300,11 @@ async fn play(acts: Vec<Act>, applies_each: bool) -> Result<(), TestCaseError> {
 
 /// Applies what is accepted so far.
 async fn part(table: &Table) -> Result<(), TestCaseError> {
-    let (proposal, _) = table.desk.proposals.decided(&"p".into()).expect("it waits");
+    let (proposal, _) = table.services.proposals.decided(&"p".into()).expect("it waits");
     let today = table.text();
     let outcome = apply::run_part(&table.scope(), &"p".into()).await;
     let results = super::super::propose::hunk_statuses(&outcome);
-    table.desk.proposals.part_is_applied(&"p".into(), &results);
+    table.services.proposals.part_is_applied(&"p".into(), &results);
     is_as_accepted(&proposal, &today, &outcome, &table.text())
 }
 
@@ -340,17 +340,23 @@ async fn a_hunk_follows_its_text_and_waits_again_when_that_has_changed() {
     let _waiting = table
         .propose("p", "t", Table::update(), before, "one\nTWO\nthree\nFOUR\nfive\n")
         .await;
-    let now = || table.desk.proposals.on_document(Path::new("/w/a.txt"), URI).remove(0);
+    let now = || {
+        table
+            .services
+            .proposals
+            .on_document(Path::new("/w/a.txt"), URI)
+            .remove(0)
+    };
     let statuses = || -> Vec<HunkStatus> { entry::hunks(&now()).map(|hunk| hunk.status).collect() };
     let second = now().files[0].hunks[1].id.clone();
     table.decide(Some(&second), ProposalDecision::Accept).expect("it fits");
     assert_eq!(now().status, ProposalStatus::PartlyDecided);
     // Text above it: the yes stands.
-    set(&table.desk.workspace, URI, format!("zero\n{before}"));
+    set(&table.services.workspace, URI, format!("zero\n{before}"));
     assert_eq!(statuses(), [HunkStatus::Pending, HunkStatus::Accepted]);
     assert_eq!(now().files[0].hunks[1].range, LineRange { start: 4, end: 5 });
     // Its own text: the yes was to something else.
-    set(&table.desk.workspace, URI, before.replace("four", "4"));
+    set(&table.services.workspace, URI, before.replace("four", "4"));
     assert_eq!(statuses(), [HunkStatus::Pending, HunkStatus::Conflicting]);
     assert_eq!(now().status, ProposalStatus::Conflicting);
     assert!(
@@ -363,17 +369,17 @@ async fn a_hunk_follows_its_text_and_waits_again_when_that_has_changed() {
         table.decide(Some(&second), ProposalDecision::Accept),
         Err(ProposalError::Conflicting { .. })
     ));
-    set(&table.desk.workspace, URI, String::new());
+    set(&table.services.workspace, URI, String::new());
     assert_eq!(now().status, ProposalStatus::Stale);
     // Back again.
-    set(&table.desk.workspace, URI, before.to_owned());
+    set(&table.services.workspace, URI, before.to_owned());
     assert_eq!(statuses(), [HunkStatus::Pending, HunkStatus::Pending]);
     assert_eq!(
         (now().status, &now().files[0].hunks[1].conflict),
         (ProposalStatus::Proposed, &None)
     );
     // The person makes the same change: nothing is in the way, and nothing is left to do.
-    set(&table.desk.workspace, URI, before.replace("four", "FOUR"));
+    set(&table.services.workspace, URI, before.replace("four", "FOUR"));
     assert_eq!(statuses(), [HunkStatus::Pending, HunkStatus::Pending]);
 }
 
@@ -388,13 +394,13 @@ async fn a_document_that_was_moved_counts_as_changed_by_the_agent() {
     let hunk = proposal.files[0].hunks[0].id.clone();
     let statuses = BTreeMap::from([(hunk, HunkStatus::Applied)]);
     table
-        .desk
+        .services
         .proposals
         .settle(&waiting.id, ProposalStatus::Applied, &statuses, None)
         .await;
     let changed = |path: &str| {
         table
-            .desk
+            .services
             .proposals
             .changed_by_agent(&"t".into(), &[PathBuf::from(path)])
             .len()
@@ -405,7 +411,7 @@ async fn a_document_that_was_moved_counts_as_changed_by_the_agent() {
 #[tokio::test]
 async fn a_newer_proposal_takes_the_place_of_an_older_one_or_stands_on_it() {
     let table = Table::new("one\n");
-    let proposals = &table.desk.proposals;
+    let proposals = &table.services.proposals;
     let mut first = table.propose("a", "t", Table::update(), "one\n", "two\n").await;
     let mut other = table.propose("b", "other", Table::update(), "one\n", "three\n").await;
     assert_eq!(proposals.read(&"b".into()).expect("it waits").stacked_on, ["a".into()]);
@@ -429,7 +435,7 @@ async fn a_newer_proposal_takes_the_place_of_an_older_one_or_stands_on_it() {
 async fn a_renamed_file_is_followed_to_its_new_name() {
     let table = Table::new("one\n");
     let _waiting = table.propose("p", "t", Table::update(), "one\n", "two\n").await;
-    let workspace = &table.desk.workspace;
+    let workspace = &table.services.workspace;
     workspace.close(URI);
     workspace.open(
         "file:///w/deep/b.txt",
@@ -438,12 +444,12 @@ async fn a_renamed_file_is_followed_to_its_new_name() {
         1,
         "zero\none\n",
     );
-    table.desk.proposals.renamed(Path::new("/w/other"), Path::new("/x"));
+    table.services.proposals.renamed(Path::new("/w/other"), Path::new("/x"));
     table
-        .desk
+        .services
         .proposals
         .renamed(Path::new("/w/a.txt"), Path::new("/w/deep/b.txt"));
-    let proposal = table.desk.proposals.read(&"p".into()).expect("it waits");
+    let proposal = table.services.proposals.read(&"p".into()).expect("it waits");
     let file = &proposal.files[0];
     assert_eq!(
         (&file.path, &file.uri[..]),
@@ -456,10 +462,10 @@ async fn a_renamed_file_is_followed_to_its_new_name() {
     assert_eq!(file.result.as_deref(), Some("zero\ntwo\n"));
     // A folder takes all below it along.
     table
-        .desk
+        .services
         .proposals
         .renamed(Path::new("/w/deep"), Path::new("/w/moved"));
-    let proposal = table.desk.proposals.read(&"p".into()).expect("it waits");
+    let proposal = table.services.proposals.read(&"p".into()).expect("it waits");
     assert_eq!(proposal.files[0].path, PathBuf::from("/w/moved/b.txt"));
 }
 
@@ -470,14 +476,14 @@ async fn a_preview_does_not_refuse_what_was_accepted_elsewhere() {
     let (before, after) = ("a\nb\nc\nd\ne\n", "A\nb\nC\nd\nE\n");
     let table = Table::new(before);
     let mut waiting = table.propose("p", "t", Table::update(), before, after).await;
-    let (proposal, _) = table.desk.proposals.decided(&"p".into()).expect("it waits");
+    let (proposal, _) = table.services.proposals.decided(&"p".into()).expect("it waits");
     let ids: Vec<HunkId> = proposal.files[0].hunks.iter().map(|hunk| hunk.id.clone()).collect();
     let (first, second) = (ids[0].clone(), ids[1].clone());
     table.decide(Some(&first), ProposalDecision::Accept).expect("it waits");
-    set(&table.desk.workspace, URI, "a\nb\nC\nd\ne\n".to_owned());
+    set(&table.services.workspace, URI, "a\nb\nC\nd\ne\n".to_owned());
     let taken = [second];
     let settled = table
-        .desk
+        .services
         .proposals
         .settled_in_place(&"p".into(), &taken, None)
         .expect("it waits");
@@ -489,9 +495,9 @@ async fn a_preview_does_not_refuse_what_was_accepted_elsewhere() {
     let decided = all(&mut waiting).await;
     assert!(!decided.in_place, "the first one is still to be written");
     let scope = Scope {
-        desk: table.desk.clone(),
+        services: table.services.clone(),
         thread: "t".into(),
-        workspace: table.desk.workspace.clone(),
+        workspace: table.services.workspace.clone(),
         cwd: "/w".into(),
         confinement: crate::exec::Confinement::outside(),
         reader: Arc::new(All),
@@ -517,7 +523,7 @@ fn one_whose_turn_is_gone_before_it_is_registered_is_nobodys() {
         release.send(()).expect("it waits");
         busy.await.expect("no panic").expect("released");
         tokio::task::spawn_blocking(|| {}).await.expect("all before it is done");
-        assert!(table.desk.proposals.list(None, true).is_empty());
+        assert!(table.services.proposals.list(None, true).is_empty());
         let late = table.decide(None, ProposalDecision::Accept);
         assert!(matches!(late, Err(ProposalError::Unknown(_))), "{late:?}");
     });
@@ -527,7 +533,7 @@ fn one_whose_turn_is_gone_before_it_is_registered_is_nobodys() {
 async fn a_look_that_was_overtaken_moves_nothing_back() {
     let table = Table::new("one\n");
     let _waiting = table.propose("p", "t", Table::update(), "one\n", "two\n").await;
-    let proposals = &table.desk.proposals;
+    let proposals = &table.services.proposals;
     let line = || {
         proposals.on_document(Path::new("/w/a.txt"), URI)[0].files[0].hunks[0]
             .range
@@ -535,7 +541,7 @@ async fn a_look_that_was_overtaken_moves_nothing_back() {
     };
     let slow = proposals.looks(|_| true).pop().expect("one waits");
     let slow = slow.take(|_, workspace, file| Some(Now::of(workspace, file)));
-    set(&table.desk.workspace, URI, "zero\none\n".to_owned());
+    set(&table.services.workspace, URI, "zero\none\n".to_owned());
     proposals.refresh(|_| true);
     slow.place(proposals);
     let proposal = proposals.decided(&"p".into()).expect("it waits").0;
@@ -559,19 +565,19 @@ async fn a_yes_takes_what_was_shown_and_nothing_that_fits_by_then() {
     ] {
         let table = Table::new(before);
         let mut waiting = table.propose("p", "t", Table::update(), before, after).await;
-        let proposals = &table.desk.proposals;
-        set(&table.desk.workspace, URI, while_shown);
+        let proposals = &table.services.proposals;
+        set(&table.services.workspace, URI, while_shown);
         let (read, fitting) = proposals.read_fitting(&"p".into()).expect("it waits");
         assert_eq!(fitting.len(), shows, "{name}: {read:#?}");
-        set(&table.desk.workspace, URI, before.to_owned());
+        set(&table.services.workspace, URI, before.to_owned());
         proposals.accept_shown(&"p".into(), &fitting).expect("it waits");
         let left = proposals.leave_out(&"p".into());
         assert_eq!(left.is_ok(), shows < 2, "{name}");
         let decided = all(&mut waiting).await;
         let scope = Scope {
-            desk: table.desk.clone(),
+            services: table.services.clone(),
             thread: "t".into(),
-            workspace: table.desk.workspace.clone(),
+            workspace: table.services.workspace.clone(),
             cwd: "/w".into(),
             confinement: Confinement::outside(),
             reader: Arc::new(All),
@@ -599,7 +605,7 @@ async fn what_was_told_to_be_in_conflict_is_accepted_by_name_only() {
     for told in [before.replace("four", "busy"), "busy\n".to_owned()] {
         let table = Table::new(&told);
         let mut waiting = table.propose("p", "t", Table::update(), before, after).await;
-        set(&table.desk.workspace, URI, before.to_owned());
+        set(&table.services.workspace, URI, before.to_owned());
         let first = table.decide(None, ProposalDecision::Accept);
         match told.contains("two") {
             true => {

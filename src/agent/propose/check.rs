@@ -206,13 +206,13 @@ impl Turn {
     /// What the paths of a patch are measured against.
     pub(super) fn surroundings<'a>(&'a self, confinement: &'a crate::exec::Confinement) -> Surroundings<'a> {
         let home = self
-            .desk
+            .services
             .env
             .get("HOME")
             .map(Path::new)
             .filter(|home| home.is_absolute());
         let (more, free) = (&self.config.protected, &self.config.unprotected);
-        Surroundings::new(confinement, &self.settings.cwd, &self.roots, home, &self.desk.home).acting(more, free)
+        Surroundings::new(confinement, &self.settings.cwd, &self.roots, home, &self.services.home).acting(more, free)
     }
 }
 

@@ -87,7 +87,7 @@ async fn shut(
     opened: &[PathBuf],
     asked: &BTreeSet<PathBuf>,
 ) -> Vec<Shut> {
-    let Some((proposal, _)) = turn.desk.proposals.decided(id) else {
+    let Some((proposal, _)) = turn.services.proposals.decided(id) else {
         return Vec::new();
     };
     let (turn, places, opened, asked) = (turn.clone(), places.clone(), opened.to_vec(), asked.clone());
@@ -236,7 +236,7 @@ fn nothing_written(turn: &Turn, id: &ProposalId, status: ProposalStatus, error: 
         ProposalStatus::Rejected => HunkResult::Rejected,
         _ => HunkResult::NotApplied,
     };
-    let decided = turn.desk.proposals.decided(id);
+    let decided = turn.services.proposals.decided(id);
     let mut files = decided.map_or_else(Vec::new, |(proposal, plan)| apply::first_results(&proposal, &plan));
     let hunks = files.iter_mut().flat_map(|file| &mut file.hunks);
     for hunk in hunks.filter(|hunk| !hunk.applied) {

@@ -194,7 +194,7 @@ async fn stop(world: &World, dice: &mut Dice) {
 
 /// Answers a question, if one is open.
 pub(super) fn answer(world: &World, dice: &mut Dice) {
-    let approvals = &world.agent.desk().approvals;
+    let approvals = &world.agent.services().approvals;
     let open = approvals.pending(Some(world.thread.id()));
     let Some(question) = dice.pick(&open) else { return };
     let decision = match dice.below(10) {

@@ -72,7 +72,13 @@ pub(super) async fn of(world: &Arc<World>) -> Vec<String> {
     world.thread.close().await;
     // What was published is read.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    if !world.agent.desk().approvals.pending(Some(world.thread.id())).is_empty() {
+    if !world
+        .agent
+        .services()
+        .approvals
+        .pending(Some(world.thread.id()))
+        .is_empty()
+    {
         faults.push("a question is still open".to_owned());
     }
     if world.thread.snapshot(false).status != ThreadStatus::Idle {

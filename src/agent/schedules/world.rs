@@ -92,7 +92,7 @@ impl Stageless {
             Box::pin(async move { provider.answer(headers, body, cut).await })
         });
         let client = ModelClient::new(provider, None, "schedules").over(line);
-        agent.desk().clients.keep(client);
+        agent.services().clients.keep(client);
         Self {
             agent,
             config: Arc::new(loaded.config),
@@ -172,7 +172,7 @@ impl World {
         };
         let thread = ThreadHandle::spawn(Parts {
             conversation,
-            desk: stageless.agent.desk().clone(),
+            services: stageless.agent.services().clone(),
             config: stageless.config.clone(),
             settings,
             base_instructions: Some("Be brief.".to_owned()),

@@ -132,7 +132,11 @@ fn verdict(turn: &Turn, call: &ServerCall, pinned: &Pinned) -> Verdict {
     let is_allowed = || {
         let pin = pinned.pin();
         let known = turn.conversation.data().allowed_tools.pins.contains(&pin);
-        known || turn.desk.rules(&turn.config).allows_tool(server, &call.tool.name, &pin)
+        known
+            || turn
+                .services
+                .rules(&turn.config)
+                .allows_tool(server, &call.tool.name, &pin)
     };
     if settled || is_allowed() {
         return Verdict::Run;
@@ -178,8 +182,8 @@ async fn since(turn: &Turn, call: &ServerCall, pinned: &Pinned, before: Option<&
         .last
         .get(&(server.clone(), name.clone()))
         .cloned();
-    let pins = turn.desk.rules(&turn.config).pins(&server, &name);
-    let (home, pinned, given) = (turn.desk.home.clone(), pinned.clone(), before.cloned());
+    let pins = turn.services.rules(&turn.config).pins(&server, &name);
+    let (home, pinned, given) = (turn.services.home.clone(), pinned.clone(), before.cloned());
     // It reads files, and long texts take their time to be compared.
     let work = move || {
         if let Some(given) = given {
@@ -241,7 +245,7 @@ fn question(turn: &Turn, call: &ServerCall, pinned: &Pinned, reason: String) -> 
             text: format!("{tool} of {server} as it is now, with any arguments, in every session"),
             title: format!("{server}: {tool}"),
             toml: rules::tool_to_toml(&server, &call.tool.name, &pinned.pin()),
-            file: rules::always_file(&turn.desk.home),
+            file: rules::always_file(&turn.services.home),
         },
         server,
         tool,
@@ -270,7 +274,7 @@ async fn keep(turn: &Turn, call: &ServerCall, pinned: &Pinned, answer: &Approval
     match answer.decision {
         ApprovalDecision::AcceptForSession => remember(true),
         ApprovalDecision::AcceptAlways => {
-            let (home, pinned) = (turn.desk.home.clone(), pinned.clone());
+            let (home, pinned) = (turn.services.home.clone(), pinned.clone());
             let written = tokio::task::spawn_blocking({
                 let (server, tool) = (server.clone(), tool.clone());
                 move || rules::add_tool(&home, &server, &tool, &pinned.pin(), &pinned.text())

@@ -28,7 +28,7 @@ struct Waiter {
 /// A registered question. Dropping it withdraws the question.
 struct Waiting {
     id: ElicitationId,
-    desk: Elicitations,
+    services: Elicitations,
     answer: oneshot::Receiver<McpElicitationResponse>,
 }
 
@@ -47,7 +47,7 @@ impl Elicitations {
         });
         Waiting {
             id: question.id.clone(),
-            desk: self.clone(),
+            services: self.clone(),
             answer,
         }
     }
@@ -120,7 +120,7 @@ fn checked(response: McpElicitationResponse) -> McpElicitationResponse {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.desk.lock().retain(|waiter| waiter.id != self.id);
+        self.services.lock().retain(|waiter| waiter.id != self.id);
     }
 }
 
@@ -187,7 +187,7 @@ impl Turn {
             wish,
             meta,
         };
-        let mut waiting = self.desk.elicitations.open(&elicitation);
+        let mut waiting = self.services.elicitations.open(&elicitation);
         let _status = self.waiting(WaitsFor::Approval);
         let mut announced = Announced {
             turn: self,
@@ -233,18 +233,18 @@ mod tests {
     /// Shows S-289.
     #[tokio::test]
     async fn each_answer_finds_its_own_question_and_others_none() {
-        let desk = Elicitations::default();
+        let services = Elicitations::default();
         let accept = |content| McpElicitationResponse {
             action: McpElicitationAction::Accept,
             content: Some(content),
             meta: None,
         };
-        let mut number = desk.open(&question("s", McpRequestId::Number(7)));
-        let mut text = desk.open(&question("s", McpRequestId::Text("7".to_owned())));
-        assert!(!desk.answer_of("other", &McpRequestId::Number(7), accept(json!({}))));
-        assert!(!desk.answer_of("s", &McpRequestId::Number(8), accept(json!({}))));
-        assert!(desk.answer_of("s", &McpRequestId::Text("7".to_owned()), accept(json!({"a": "text"}))));
-        assert!(desk.answer_of("s", &McpRequestId::Number(7), accept(json!("no object"))));
+        let mut number = services.open(&question("s", McpRequestId::Number(7)));
+        let mut text = services.open(&question("s", McpRequestId::Text("7".to_owned())));
+        assert!(!services.answer_of("other", &McpRequestId::Number(7), accept(json!({}))));
+        assert!(!services.answer_of("s", &McpRequestId::Number(8), accept(json!({}))));
+        assert!(services.answer_of("s", &McpRequestId::Text("7".to_owned()), accept(json!({"a": "text"}))));
+        assert!(services.answer_of("s", &McpRequestId::Number(7), accept(json!("no object"))));
         assert_eq!(
             (&mut text.answer).await.expect("an answer").content,
             Some(json!({"a": "text"}))
@@ -253,8 +253,8 @@ mod tests {
             (&mut number.answer).await.expect("an answer"),
             McpElicitationResponse::cancel()
         );
-        let gone = desk.open(&question("s", McpRequestId::Number(9)));
+        let gone = services.open(&question("s", McpRequestId::Number(9)));
         drop(gone);
-        assert!(!desk.answer_of("s", &McpRequestId::Number(9), accept(json!({}))));
+        assert!(!services.answer_of("s", &McpRequestId::Number(9), accept(json!({}))));
     }
 }

@@ -73,7 +73,7 @@ impl Shown {
             status,
             sender_thread_id: turn.conversation.id.clone(),
             receiver_thread_ids: self.receivers.clone(),
-            agents_states: turn.desk.agents.family().states(&self.receivers),
+            agents_states: turn.services.agents.family().states(&self.receivers),
             prompt: self.prompt.clone(),
             model: self.model.clone(),
             reasoning_effort: self.effort.clone(),
@@ -98,7 +98,7 @@ async fn start(turn: &Turn, wish: &Spawn, shown: &mut Shown) -> ToolOutput {
 /// Nobody of this name, and who there is.
 fn nobody(turn: &Turn, name: &str) -> ToolOutput {
     let me = &turn.conversation.id;
-    let family = turn.desk.agents.family();
+    let family = turn.services.agents.family();
     let there = family.words(&family.others(me));
     let more = family.member(me).map_or("", |_| ", and parent and main");
     ToolOutput::failed(format!(
@@ -108,7 +108,7 @@ fn nobody(turn: &Turn, name: &str) -> ToolOutput {
 
 async fn write(turn: &Turn, to: &str, text: &str, wakes: bool, shown: &mut Shown) -> ToolOutput {
     let me = &turn.conversation.id;
-    let agents = &turn.desk.agents;
+    let agents = &turn.services.agents;
     let found = agents.family().find(me, to);
     let Some(receiver) = found else {
         return nobody(turn, to);
@@ -140,7 +140,7 @@ async fn write(turn: &Turn, to: &str, text: &str, wakes: bool, shown: &mut Shown
 
 async fn wait(turn: &Turn, names: &[String], limit: Duration, shown: &mut Shown) -> ToolOutput {
     let me = &turn.conversation.id;
-    let agents = &turn.desk.agents;
+    let agents = &turn.services.agents;
     let targets = {
         let family = agents.family();
         let named: Result<Vec<_>, &String> = names.iter().map(|name| family.find(me, name).ok_or(name)).collect();
@@ -212,12 +212,12 @@ struct Waiting<'a>(&'a Turn);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.desk.agents.family().waits_no_more(&self.0.conversation.id);
+        self.0.services.agents.family().waits_no_more(&self.0.conversation.id);
     }
 }
 
 async fn until_news(turn: &Turn, targets: &[ThreadId], limit: Duration) -> News {
-    let (me, agents) = (&turn.conversation.id, &turn.desk.agents);
+    let (me, agents) = (&turn.conversation.id, &turn.services.agents);
     let over = tokio::time::sleep(limit);
     tokio::pin!(over);
     // Those that end from now on.
@@ -268,7 +268,7 @@ async fn until_news(turn: &Turn, targets: &[ThreadId], limit: Duration) -> News 
 
 fn list(turn: &Turn, shown: &mut Shown) -> ToolOutput {
     let me = &turn.conversation.id;
-    let family = turn.desk.agents.family();
+    let family = turn.services.agents.family();
     let others = family.others(me);
     let all: Vec<_> = others
         .iter()
@@ -288,7 +288,7 @@ fn list(turn: &Turn, shown: &mut Shown) -> ToolOutput {
 
 async fn close(turn: &Turn, name: &str, shown: &mut Shown) -> ToolOutput {
     let me = &turn.conversation.id;
-    let agents = &turn.desk.agents;
+    let agents = &turn.services.agents;
     let found = agents.family().find(me, name);
     let Some(id) = found else {
         return nobody(turn, name);

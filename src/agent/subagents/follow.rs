@@ -3,7 +3,7 @@
 use super::family::Member;
 use super::mail::Letter;
 use crate::agent::conversation::Conversation;
-use crate::agent::desk::Desk;
+use crate::agent::services::Services;
 use crate::agent::stream::Subscription;
 use crate::ids::ThreadId;
 use crate::protocol::agent::{AgentState, AgentStatus};
@@ -12,9 +12,9 @@ use crate::protocol::turn::TurnStatus;
 use std::sync::Arc;
 
 /// Follows an agent to its end.
-pub(super) fn follow(desk: Arc<Desk>, parent: Arc<Conversation>, id: ThreadId, mut events: Subscription) {
+pub(super) fn follow(services: Arc<Services>, parent: Arc<Conversation>, id: ThreadId, mut events: Subscription) {
     tokio::spawn(async move {
-        let agents = &desk.agents;
+        let agents = &services.agents;
         // Whoever closes it may have forgotten it before its last event is read here.
         let mut last = agents.family().member(&id).map(Member::state);
         while let Some(event) = events.next().await {

@@ -137,11 +137,11 @@ pub(in crate::agent) async fn send(agent: &Agent, params: ThreadSendParams) -> R
         .filter(|author| !author.is_empty());
     let author: String = author.unwrap_or("client").chars().take(MOST_AUTHOR).collect();
     let handle = agent.reach(&params.thread_id).await?;
-    let recipient = agent.desk().agents.family().known_as(&params.thread_id);
+    let recipient = agent.services().agents.family().known_as(&params.thread_id);
     let turn_id = handle
         .deliver(envelope(&author, None, &recipient, &params.text), params.starts_turn)
         .await?;
-    agent.desk().agents.family().waits_no_more(&params.thread_id);
+    agent.services().agents.family().waits_no_more(&params.thread_id);
     Ok(ThreadSendResult { turn_id })
 }
 

@@ -38,7 +38,7 @@ impl Drop for Place<'_> {
 
 /// Starts an agent that works for a turn's thread. The error is for the model.
 pub(super) async fn spawn(turn: &Turn, wish: &Spawn) -> Result<(ThreadId, SubAgent), String> {
-    let agents = &turn.desk.agents;
+    let agents = &turn.services.agents;
     let parent = &turn.conversation.id;
     let id = ThreadId::fresh();
     let depth = turn.conversation.agent.as_ref().map_or(0, |agent| agent.depth);
@@ -65,7 +65,7 @@ pub(super) async fn spawn(turn: &Turn, wish: &Spawn) -> Result<(ThreadId, SubAge
         agents.family().set(&id, AgentStatus::PendingInit, None),
         &id,
     );
-    follow(turn.desk.clone(), turn.conversation.clone(), id.clone(), events);
+    follow(turn.services.clone(), turn.conversation.clone(), id.clone(), events);
     let start = Start {
         content: vec![UserInput::Text {
             text: wish.message.clone(),
@@ -98,12 +98,12 @@ impl Agent {
     ) -> Result<ThreadHandle, AgentError> {
         let settings = settings(turn, wish);
         // It sees what its parent sees.
-        self.desk().workspace.share_view(&turn.conversation.id, &id);
-        let (desk, workspace) = (self.desk().clone(), turn.workspace.clone());
+        self.services().workspace.share_view(&turn.conversation.id, &id);
+        let (services, workspace) = (self.services().clone(), turn.workspace.clone());
         let (config, own) = (turn.config.clone(), settings.clone());
         let read = aside(move || {
-            let read = context::read_instructions(&desk, &workspace, &config, &own);
-            (desk.rules(&config), read)
+            let read = context::read_instructions(&services, &workspace, &config, &own);
+            (services.rules(&config), read)
         });
         let (rules, (instructions, _told_to_the_parent, known)) = read.await;
         let base = Some(turn.base_instructions.clone());
@@ -117,7 +117,7 @@ impl Agent {
         let created_at_ms = meta.created_at_ms;
         let recorder = match &turn.conversation.recorder {
             None => None,
-            Some(_) => Some(Recorder::create(&self.desk().home, meta).await?),
+            Some(_) => Some(Recorder::create(&self.services().home, meta).await?),
         };
         let path = recorder.as_ref().map(|recorder| recorder.path().to_owned());
         let conversation =
@@ -152,7 +152,7 @@ impl Agent {
         }
         conversation.data().instructions = known;
         // Its turns see the same folders as this one, whatever the editor has open beside them.
-        let mut left = self.desk().workspace.roots();
+        let mut left = self.services().workspace.roots();
         left.retain(|root| !turn.roots.contains(root));
         // The servers as the person wants them now, which may be others than when the conversation began.
         let servers = turn.servers.iter();

@@ -53,7 +53,7 @@ pub(in crate::agent) async fn begin(
         mut notes,
     } = begun;
     let start = Instant::now();
-    let terminals = &turn.desk.terminals;
+    let terminals = &turn.services.terminals;
     terminals.make_room(&turn.conversation.id).await;
     let size = wish.tty.then(Size::default);
     let cwd = request.cwd.clone();
@@ -165,7 +165,7 @@ fn nothing(duration: Duration) -> Finished {
 
 /// What the model is told where there are many.
 pub(super) fn many(turn: &Turn) -> Option<String> {
-    let running = turn.desk.terminals.running(Some(&turn.conversation.id)).len();
+    let running = turn.services.terminals.running(Some(&turn.conversation.id)).len();
     (running >= MANY).then(|| {
         format!(
             "{running} terminals are open and there may be {MOST}; the one used longest ago is ended for the next. End what \

@@ -28,7 +28,7 @@ const SHELLS: &[&str] = &[
 /// Types, waits, and tells what was printed since the last time.
 pub(in crate::agent) async fn write(turn: &Arc<Turn>, call: TerminalWrite) -> Result<ToolOutput, ToolError> {
     line::reached().await;
-    let terminals = &turn.desk.terminals;
+    let terminals = &turn.services.terminals;
     let found = terminals
         .get(call.terminal)
         .filter(|entry| entry.conversation.id == turn.conversation.id);

@@ -6,11 +6,11 @@ use super::running::Running;
 use super::task::{Task, WhenBusy};
 use super::{Added, Op, Parts, Shared, Start, Started, later, rollback, whole};
 use crate::agent::conversation::{Conversation, Subject};
-use crate::agent::desk::Desk;
 use crate::agent::mail::Mail;
 use crate::agent::pending::Input;
 use crate::agent::person::{self, OwnCommand, Queued};
 use crate::agent::prompt::BASE_INSTRUCTIONS;
+use crate::agent::services::Services;
 use crate::agent::turn::{Ended, Turn, TurnParts};
 use crate::agent::{AgentError, mode, now_ms, permissions, review, sampling, settings};
 use crate::config::permissions::Profile;
@@ -39,7 +39,7 @@ const MOST_MAIL: usize = 200;
 pub(super) struct Actor {
     shared: Weak<Shared>,
     conversation: Arc<Conversation>,
-    desk: Arc<Desk>,
+    services: Arc<Services>,
     config: Arc<Config>,
     settings: ThreadSettings,
     /// Folders that the thread worked in before and was taken from.
@@ -65,7 +65,7 @@ impl Actor {
         Self {
             shared: Arc::downgrade(shared),
             conversation: parts.conversation,
-            desk: parts.desk,
+            services: parts.services,
             config: parts.config,
             settings: parts.settings,
             left: parts.left,
@@ -463,7 +463,7 @@ impl Actor {
         let parts = TurnParts {
             kind: promised.kind(),
             conversation: self.conversation.clone(),
-            desk: self.desk.clone(),
+            services: self.services.clone(),
             config: self.config.clone(),
             settings,
             profile,
@@ -491,9 +491,9 @@ impl Actor {
     fn roots(&self, profile: &Profile) -> Vec<PathBuf> {
         let cwd = &self.settings.cwd;
         let is_left = |root: &PathBuf| !cwd.starts_with(root) && self.left.iter().any(|old| old.starts_with(root));
-        let mut roots = self.desk.workspace.roots();
+        let mut roots = self.services.workspace.roots();
         roots.retain(|root| !is_left(root));
-        let own = profile.own_roots(permissions::home_of(&self.desk).as_deref());
+        let own = profile.own_roots(permissions::home_of(&self.services).as_deref());
         for root in self.settings.runtime_workspace_roots.iter().cloned().chain(own) {
             if !roots.contains(&root) {
                 roots.push(root);
@@ -608,7 +608,7 @@ impl Actor {
         match (&self.running, wanted) {
             // Nothing of its own runs; what works for it may.
             (None, None) => {
-                let any = self.desk.agents.interrupt_below(&self.conversation.id);
+                let any = self.services.agents.interrupt_below(&self.conversation.id);
                 self.quiet |= any;
                 Ok(any)
             }
@@ -662,7 +662,7 @@ impl Actor {
         let settings = self.settings.clone();
         self.conversation.publish(
             None,
-            EventKind::ThreadConfigured(self.desk.configured(&self.config, settings)),
+            EventKind::ThreadConfigured(self.services.configured(&self.config, settings)),
         );
     }
 
@@ -728,7 +728,7 @@ impl Actor {
         let conversation = &self.conversation;
         let turns = conversation.data().turns.len();
         tracing::info!(thread = %conversation.id, turns, "the thread ends");
-        self.desk.contributors.stopped(&self.desk, conversation).await;
+        self.services.contributors.stopped(&self.services, conversation).await;
         if let Some(recorder) = &conversation.recorder
             && let Err(error) = recorder.close().await
         {

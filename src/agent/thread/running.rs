@@ -91,7 +91,7 @@ async fn end_by_force(turn: Arc<Turn>, task: AbortHandle, thread: Weak<Shared>) 
         () = turn.closed.cancelled() => return,
     }
     // They work for it.
-    turn.desk.agents.interrupt_below(&turn.conversation.id);
+    turn.services.agents.interrupt_below(&turn.conversation.id);
     tokio::select! {
         biased;
         () = turn.closed.cancelled() => return,

@@ -51,7 +51,7 @@ pub(super) async fn run(turn: &Arc<Turn>, inputs: Vec<Input>, first: bool) -> En
     if let Err(ended) = found {
         return ended;
     }
-    let terminals = &turn.desk.terminals;
+    let terminals = &turn.services.terminals;
     if terminals.may_write(&turn.conversation.id) {
         undo::stand_by(turn).await;
     }
@@ -75,7 +75,7 @@ pub(in crate::agent) async fn find_provider(turn: &Turn, mut begin: impl FnMut(O
         let resolved = tokio::select! {
             biased;
             () = turn.cancel.cancelled() => None,
-            resolved = Provider::resolve(&turn.config, &turn.settings, &turn.desk) => Some(resolved),
+            resolved = Provider::resolve(&turn.config, &turn.settings, &turn.services) => Some(resolved),
         };
         let failure = match resolved {
             Some(Ok(provider)) => break provider,
@@ -101,7 +101,7 @@ pub(in crate::agent) async fn find_provider(turn: &Turn, mut begin: impl FnMut(O
     begin(provider.context_window);
     for warning in turn
         .conversation
-        .new_reports(Subject::Rules, turn.desk.rules(&turn.config).reports())
+        .new_reports(Subject::Rules, turn.services.rules(&turn.config).reports())
     {
         turn.warn(in_words(&warning));
     }
@@ -116,7 +116,7 @@ pub(in crate::agent) async fn find_provider(turn: &Turn, mut begin: impl FnMut(O
                 model_provider: id.clone(),
                 ..turn.settings.clone()
             };
-            let configured = turn.desk.configured(&turn.config, settings);
+            let configured = turn.services.configured(&turn.config, settings);
             turn.publish(EventKind::ThreadConfigured(configured));
         }
     }
@@ -163,7 +163,7 @@ fn of_model(turn: &Turn, provider: &Provider) -> Vec<ConfigWarning> {
 
 /// Tells the model of its surroundings where they are not what it was told last.
 fn tell_environment(turn: &Turn) {
-    let environment = Environment::new(&turn.settings, &turn.roots, turn.desk.shell());
+    let environment = Environment::new(&turn.settings, &turn.roots, turn.services.shell());
     let message = {
         let mut data = turn.conversation.data();
         let message = match &data.environment {

@@ -40,9 +40,9 @@ pub(super) async fn carry_out(
         message,
         overtaken: false,
     };
-    let folder = TemporaryFolder::new(&scope.desk.snapshots).map_err(failed)?;
+    let folder = TemporaryFolder::new(&scope.services.snapshots).map_err(failed)?;
     // Last of all, since it cannot be taken back: the editor closes what shows them.
-    let can_delete = scope.desk.editor.has_resource_operations();
+    let can_delete = scope.services.editor.has_resource_operations();
     let by_editor = |planned: &&Planned| can_delete && planned.is_open && matches!(planned.disk, Some(None));
     let on_disk: Vec<&Planned> = planned.iter().filter(|one| !by_editor(one)).collect();
     let changes = disk_changes(scope, &on_disk, &folder.0).await.map_err(failed)?;
@@ -251,7 +251,7 @@ fn path_of(change: &DiskChange) -> Option<&Path> {
 
 /// Puts the contents that are to be copied into files.
 async fn export(scope: &Scope, blobs: Vec<Blob>, texts: Vec<(PathBuf, String)>, folder: &Path) -> Result<(), String> {
-    let (snapshots, folder) = (scope.desk.snapshots.clone(), folder.to_owned());
+    let (snapshots, folder) = (scope.services.snapshots.clone(), folder.to_owned());
     aside(move || {
         for (path, text) in texts {
             std::fs::write(&path, text).map_err(|error| format!("{} cannot be written: {error}.", path.display()))?;
@@ -324,7 +324,7 @@ async fn delete(scope: &Scope, planned: &[&Planned], tidy: &[PathBuf]) -> Vec<Pa
             tokio::time::sleep(LOOK).await;
         }
     };
-    let made = async { tokio::join!(scope.desk.editor.apply(change), all_gone) };
+    let made = async { tokio::join!(scope.services.editor.apply(change), all_gone) };
     let answer = tokio::time::timeout(DELETE_LIMIT, made).await;
     tracing::debug!(?answer, "open files that a turn had made are deleted");
     let left: Vec<&Planned> = planned
@@ -369,7 +369,7 @@ pub(super) async fn make_folders(scope: &Scope, folders: &[PathBuf]) {
         argv0: None,
         cwd: scope.cwd.clone(),
         env: scope
-            .desk
+            .services
             .env
             .get("PATH")
             .map(|path| ("PATH".to_owned(), path.clone()))

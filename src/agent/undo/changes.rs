@@ -57,7 +57,7 @@ impl Made {
             shared: self.shared.into_iter().collect(),
             undoes: Vec::new(),
         };
-        if let Err(error) = turn.desk.snapshots.records().save(&record) {
+        if let Err(error) = turn.services.snapshots.records().save(&record) {
             tracing::error!(item = %id, %error, "what a command changed was not recorded, so it cannot be undone by itself");
         }
         let more = u32::try_from(shown.len().saturating_sub(MOST_FILES)).unwrap_or(u32::MAX);

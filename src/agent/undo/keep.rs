@@ -22,7 +22,7 @@ pub(in crate::agent) fn save(turn: &Turn) {
         return;
     }
     let record = of_turn(turn);
-    let records = turn.desk.snapshots.records();
+    let records = turn.services.snapshots.records();
     if record.is_empty() && !records.has(&turn.id) {
         return;
     }

@@ -34,7 +34,7 @@ impl Texts {
         if self.wanted.is_empty() {
             return;
         }
-        match turn.desk.snapshots.read(&self.wanted, &Stop::default()) {
+        match turn.services.snapshots.read(&self.wanted, &Stop::default()) {
             Ok(contents) => {
                 let found = self.wanted.drain(..).zip(contents);
                 self.contents = found.filter_map(|(blob, content)| Some((blob, content?))).collect();

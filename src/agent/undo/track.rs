@@ -69,8 +69,8 @@ impl Meanwhile {
     fn begin(turn: &Turn) -> Self {
         Self {
             saves: turn.workspace.watch_saves(),
-            persons: turn.desk.persons.watch(),
-            writers: turn.desk.writers.now(),
+            persons: turn.services.persons.watch(),
+            writers: turn.services.writers.now(),
         }
     }
 }
@@ -175,7 +175,7 @@ pub(in crate::agent) fn begin(turn: &Arc<Turn>) {
         if let Err(error) = looked {
             tracing::debug!(turn = %turn.id, %error, "no snapshot at the start of a turn");
         }
-        let (snapshots, roots) = (turn.desk.snapshots.clone(), turn.roots.clone());
+        let (snapshots, roots) = (turn.services.snapshots.clone(), turn.roots.clone());
         // Mostly finds that there is nothing to do. Nobody waits for it.
         tokio::task::spawn_blocking(move || {
             snapshots.tidy(&roots);
@@ -190,7 +190,7 @@ pub(super) async fn look(turn: &Turn, cancel: &CancellationToken) -> Result<Vec<
     }
     let mut taken = Vec::new();
     for (folder, except) in folders(turn) {
-        taken.push(turn.desk.snapshots.take(&folder, &except, cancel).await?);
+        taken.push(turn.services.snapshots.take(&folder, &except, cancel).await?);
     }
     Ok(taken)
 }
@@ -226,9 +226,9 @@ pub(in crate::agent) async fn watch(
         return Watch(None);
     }
     turn.track.looked.store(true, Ordering::Relaxed);
-    let changing = turn.desk.changing.clone().read_owned().await;
+    let changing = turn.services.changing.clone().read_owned().await;
     let wrote = doing.wrote.clone();
-    let noted = turn.desk.writers.begin(&turn.conversation.id, doing);
+    let noted = turn.services.writers.begin(&turn.conversation.id, doing);
     let meanwhile = Meanwhile::begin(turn);
     let before = match look(turn, &turn.cancel).await {
         Ok(before) => Some(before),
@@ -306,7 +306,7 @@ async fn note_all(
 ) {
     let noting = turn.clone();
     let noted = tokio::task::spawn_blocking(move || {
-        meanwhile.writers.extend(noting.desk.writers.now());
+        meanwhile.writers.extend(noting.services.writers.now());
         let mut made = Made::default();
         for (before, after) in before.iter().zip(&after) {
             made.add(note(&noting, before, after, &meanwhile, wrote.as_ref()));
@@ -392,9 +392,9 @@ impl Drop for Watch {
 }
 
 fn begin_comparing(watched: Watched, late: bool) -> tokio::task::JoinHandle<()> {
-    let desk = watched.turn.desk.clone();
+    let services = watched.turn.services.clone();
     let looks = watched.turn.conversation.looks.clone();
-    desk.steps.spawn(looks.track_future(compare(watched, late)))
+    services.steps.spawn(looks.track_future(compare(watched, late)))
 }
 
 async fn compare(watched: Watched, late: bool) {

@@ -1,6 +1,6 @@
 //! The files: which there are, and what becomes of one that cannot be read.
 
-use super::shelf::Sources;
+use super::cache::Sources;
 use super::table::Reader;
 use super::{Rules, starlark};
 use crate::config::layers::read_text;

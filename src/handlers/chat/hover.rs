@@ -149,9 +149,9 @@ fn model(session: &Session, document: &Document, chat: &Chat<'_>, name: &str) ->
     let terms = Terms {
         login: &config.login,
         provider,
-        env: &agent.desk().env,
+        env: &agent.services().env,
     };
-    let offered = catalogue::offered(agent.desk().account.paid_by(terms), id, provider, name);
+    let offered = catalogue::offered(agent.services().account.paid_by(terms), id, provider, name);
     let model = offered.into_iter().find(|model| model.id == name)?;
     let mut told = format!("Model `{}` of {}", inline(name, 200), inline(&model.provider, 100));
     if let Some(window) = model.context_window {

@@ -50,16 +50,16 @@ pub(super) fn shows(session: &Session, uri: &str, text: &str, approval: &Approva
         .workspace()
         .document_by_uri(uri)
         .and_then(|open| open.path().map(Path::to_owned));
-    path.is_some_and(|path| shows_question(&session.agent().desk().home, &path, text, approval))
+    path.is_some_and(|path| shows_question(&session.agent().services().home, &path, text, approval))
 }
 
 /// The question whose page a document is, if it is one and the question is open.
 pub fn page(session: &Session, document: &Document) -> Option<Approval> {
     let path = document.path()?;
-    let desk = session.agent().desk();
-    let open = desk.approvals.pending(None).into_iter();
+    let services = session.agent().services();
+    let open = services.approvals.pending(None).into_iter();
     open.into_iter()
-        .find(|approval| path == question_page_path(&desk.home, approval.id()))
+        .find(|approval| path == question_page_path(&services.home, approval.id()))
 }
 
 /// What can be done in a document of ours.
@@ -116,13 +116,13 @@ fn offers(session: &Session, uri: &str, text: &str) -> Vec<Offer> {
         uri: Some(uri.to_owned()),
     };
     let composer = chat.sections.last().map_or(chat.start, |last| last.head.start);
-    let desk = session.agent().desk();
+    let services = session.agent().services();
     let thread = seen.thread.as_ref().and_then(|id| session.agent().thread(id));
     let running = thread.as_ref().is_some_and(|thread| thread.running().is_some());
     let mut offers = Vec::new();
     let questions = thread
         .as_ref()
-        .map(|thread| desk.questions.pending(Some(thread.id())))
+        .map(|thread| services.questions.pending(Some(thread.id())))
         .unwrap_or_default();
     if !chat.words().is_empty() {
         let title = match (questions.is_empty(), running) {
@@ -148,7 +148,7 @@ fn offers(session: &Session, uri: &str, text: &str) -> Vec<Offer> {
             let title = format!("Agent: Do not send again at {}", clock(at));
             offers.push(offer(title, command::DO_NOT_SEND, &which_thread, composer));
         }
-        for approval in desk.approvals.pending(Some(thread.id())) {
+        for approval in services.approvals.pending(Some(thread.id())) {
             let at = place(&chat, &seen, approval.id().as_str()).unwrap_or(composer);
             let shown = shows(session, uri, text, &approval);
             approval_offers(&approval, uri, shown, at, &mut offers);
@@ -165,7 +165,7 @@ fn offers(session: &Session, uri: &str, text: &str) -> Vec<Offer> {
             let at = place(&chat, &seen, request.id.as_str()).unwrap_or(composer);
             question_offers(request, at, &mut offers);
         }
-        for proposal in desk.proposals.list(Some(thread.id()), false) {
+        for proposal in services.proposals.list(Some(thread.id()), false) {
             let at = place(&chat, &seen, proposal.id.as_str()).unwrap_or(composer);
             proposal_offers(session, &proposal, at, &mut offers);
             if !chat.words().is_empty() && change::waiting(&proposal).next().is_some() {

@@ -30,7 +30,7 @@ pub fn list(session: &Session) -> Result<(), RequestError> {
     let session = session.clone();
     tokio::spawn(async move {
         let agent = session.agent().clone();
-        let chats = agent.desk().home.join("chats");
+        let chats = agent.services().home.join("chats");
         let made = tokio::task::spawn_blocking(move || {
             let read = |archived| {
                 let params = ThreadListParams {
@@ -133,7 +133,7 @@ fn document(threads: &[Thread], archived: &[Thread]) -> String {
 
 /// Whether it is the list.
 pub fn is_list(session: &Session, document: &Document) -> bool {
-    let chats = session.agent().desk().home.join("chats");
+    let chats = session.agent().services().home.join("chats");
     let path = document.path().filter(|path| path.parent() == Some(chats.as_path()));
     path.and_then(number_of).is_some()
 }

@@ -12,7 +12,11 @@ use std::path::Path;
 
 /// What can be done about the findings on these lines.
 pub(super) fn here(session: &Session, place: &Place<'_>) -> Vec<CodeAction> {
-    let findings = session.agent().desk().findings.at(place.uri, place.path, place.lines);
+    let findings = session
+        .agent()
+        .services()
+        .findings
+        .at(place.uri, place.path, place.lines);
     let mut actions = Vec::new();
     for finding in &findings {
         let which = which(finding, true);
@@ -37,7 +41,7 @@ pub(super) fn here(session: &Session, place: &Place<'_>) -> Vec<CodeAction> {
     if let Some(finding) = findings.first().filter(|_| place.by_hand) {
         let all = session
             .agent()
-            .desk()
+            .services()
             .findings
             .list(Some(&finding.thread_id), Some(&finding.turn_id));
         if all.len() > 1 {
@@ -63,7 +67,7 @@ fn which(finding: &OpenFinding, only_this: bool) -> Which {
 
 /// The diagnostic as it was published, so that editors put the actions to it.
 fn diagnostic(session: &Session, finding: &OpenFinding) -> Option<Diagnostic> {
-    let lying = session.agent().desk().findings.lying(&finding.id)?;
+    let lying = session.agent().services().findings.lying(&finding.id)?;
     serde_json::from_value(finding_diagnostic(&lying, session.client().encoding)).ok()
 }
 

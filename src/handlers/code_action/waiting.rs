@@ -28,7 +28,7 @@ pub(super) struct Place<'a> {
 /// What can be done about the changes in this document.
 pub(super) fn here(session: &Session, place: &Place<'_>) -> Vec<CodeAction> {
     let mut actions = Vec::new();
-    let mut proposals = session.agent().desk().proposals.on_document(place.path, place.uri);
+    let mut proposals = session.agent().services().proposals.on_document(place.path, place.uri);
     proposals.retain(|proposal| waiting_here(proposal, place).next().is_some());
     for (number, proposal) in (1..).zip(&proposals) {
         let which = match proposals.len() {
@@ -44,7 +44,7 @@ pub(super) fn here(session: &Session, place: &Place<'_>) -> Vec<CodeAction> {
 /// where nothing waits in this document, and only by hand.
 pub(super) fn elsewhere(session: &Session, place: &Place<'_>) -> Vec<CodeAction> {
     let mut actions = Vec::new();
-    let proposals = session.agent().desk().proposals.list(None, false);
+    let proposals = session.agent().services().proposals.list(None, false);
     let Some(next) = proposals.iter().find_map(|proposal| change::waiting(proposal).next()) else {
         return actions;
     };

@@ -70,7 +70,7 @@ pub(super) fn begin(session: &Session, method: Option<Method>) {
 pub(super) fn logout(session: &Session, _arguments: Vec<Value>) -> Result<(), RequestError> {
     let session = session.clone();
     tokio::spawn(async move {
-        let account = &session.agent().desk().account;
+        let account = &session.agent().services().account;
         let done = async {
             let terms = terms(&session).await?;
             account.logout(terms.terms(), &to_plugins(&session)).await?;
@@ -95,7 +95,7 @@ pub(in crate::handlers) fn progress_cancelled(session: &Session, token: &str) {
         // One that has ended meanwhile needs no cancelling.
         let _over = session
             .agent()
-            .desk()
+            .services()
             .account
             .cancel(&LoginId::from(id), &to_plugins(session));
     }
@@ -116,7 +116,7 @@ async fn ask(session: &Session) -> Option<Method> {
 
 async fn by_browser(session: &Session) -> Result<(), String> {
     let terms = terms(session).await.map_err(|error| error.message)?;
-    let account = &session.agent().desk().account;
+    let account = &session.agent().services().account;
     let begun = account.login_in_browser(terms.terms(), &to_plugins(session)).await;
     let ByBrowser { id, url, ending } = begun.map_err(|error| error.to_string())?;
     let progress = tokio::spawn(show_progress(session.clone(), id, "Waiting for the browser".to_owned()));
@@ -131,7 +131,7 @@ async fn by_browser(session: &Session) -> Result<(), String> {
 
 async fn by_code(session: &Session) -> Result<(), String> {
     let terms = terms(session).await.map_err(|error| error.message)?;
-    let account = &session.agent().desk().account;
+    let account = &session.agent().services().account;
     let begun = account.login_by_code(terms.terms(), &to_plugins(session)).await;
     let ByCode {
         id,
@@ -215,7 +215,7 @@ async fn end_progress(session: &Session, progress: tokio::task::JoinHandle<Optio
 /// Who is signed in now, in words.
 async fn who(session: &Session) -> Result<String, String> {
     let terms = terms(session).await.map_err(|error| error.message)?;
-    Ok(match session.agent().desk().account.known(terms.terms()) {
+    Ok(match session.agent().services().account.known(terms.terms()) {
         Some(Account::Account { email, plan, .. }) => {
             let email = email.map(|email| format!(" as {email}")).unwrap_or_default();
             let plan = plan.map(|plan| format!(" (plan {plan})")).unwrap_or_default();

@@ -240,7 +240,7 @@ fn show(session: &Session, id: ProposalId, part: Part) {
 }
 
 fn known(session: &Session, id: &ProposalId) -> Result<Arc<Proposal>, RequestError> {
-    let found = session.agent().desk().proposals.decided(id);
+    let found = session.agent().services().proposals.decided(id);
     let unknown = || AgentError::from(ProposalError::Unknown(id.clone())).into();
     found.map(|(proposal, _)| proposal).ok_or_else(unknown)
 }
@@ -270,7 +270,7 @@ pub(super) fn next_change(session: &Session, arguments: Vec<Value>) -> Result<()
     let from: NextChange = optional(NEXT_CHANGE, arguments)?;
     let session = session.clone();
     tokio::spawn(async move {
-        let proposals = session.agent().desk().proposals.clone();
+        let proposals = session.agent().services().proposals.clone();
         let list = tokio::task::spawn_blocking(move || proposals.list(None, false)).await;
         let Ok(list) = list else { return };
         let presenter = session.presenter();
@@ -339,7 +339,7 @@ struct Question {
 }
 
 fn waiting(session: &Session, what: &str) -> Which {
-    let list = session.agent().desk().proposals.list(None, false);
+    let list = session.agent().services().proposals.list(None, false);
     match list.as_slice() {
         [] => {
             session.presenter().message(Severity::Info, NOTHING_WAITS);

@@ -90,7 +90,7 @@ fn last(thread: &ThreadHandle, count: u32) -> Vec<TurnId> {
 
 async fn changed_files(session: &Session, turns: &[TurnId]) -> bool {
     let (agent, turns) = (session.agent().clone(), turns.to_vec());
-    let looked = tokio::task::spawn_blocking(move || undo::is_possible(agent.desk(), &turns));
+    let looked = tokio::task::spawn_blocking(move || undo::is_possible(agent.services(), &turns));
     looked.await.unwrap_or_default()
 }
 

@@ -156,7 +156,7 @@ impl Writer {
                 edits,
             }],
         };
-        let reply = self.session.agent().desk().editor.apply(change);
+        let reply = self.session.agent().services().editor.apply(change);
         let (session, uri, version) = (self.session.clone(), self.uri.clone(), document.version);
         self.running = Some(tokio::spawn(async move {
             let now = || session.workspace().document_by_uri(&uri);

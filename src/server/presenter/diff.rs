@@ -134,7 +134,7 @@ impl Presenter {
 
     /// Waits as long as the editor has a document open that it was asked to show, and that it tells us of.
     pub(super) async fn while_open(&self, path: &Path) {
-        let is_open = || self.shared.agent.desk().workspace.document(path).is_some();
+        let is_open = || self.shared.agent.services().workspace.document(path).is_some();
         let begun = tokio::time::Instant::now();
         while !is_open() && begun.elapsed() < OPENS {
             tokio::time::sleep(LOOK).await;
@@ -149,7 +149,7 @@ impl Presenter {
     pub async fn show_turn_diff(&self, turn: &TurnId, diff: &str) {
         let shown = shown::diff(diff);
         let (folder, stem, text) = (
-            self.shared.agent.desk().home.join("diffs"),
+            self.shared.agent.services().home.join("diffs"),
             turn.to_string(),
             shown.clone(),
         );
@@ -199,10 +199,10 @@ impl Presenter {
     }
 
     fn write_diff(&self, id: &ProposalId, part: &Part) -> Result<Written, String> {
-        let desk = self.shared.agent.desk();
-        let proposal = desk.proposals.read(id).map_err(|error| error.to_string())?;
+        let services = self.shared.agent.services();
+        let proposal = services.proposals.read(id).map_err(|error| error.to_string())?;
         let cwd = self.folder_of(&proposal);
-        let plan = desk.proposals.decided(id).map(|(_, plan)| plan);
+        let plan = services.proposals.decided(id).map(|(_, plan)| plan);
         let now = |file: &ProposalFile| match &file.current {
             _ if file.not_text.is_some() => {
                 let planned = plan.iter().flat_map(|plan| &plan.files);
@@ -213,14 +213,14 @@ impl Presenter {
                 }
             }
             Some(text) => Now::Text(Some(text.clone())),
-            None => Now::Text(desk.workspace.read(&file.path).ok().map(|read| read.text)),
+            None => Now::Text(services.workspace.read(&file.path).ok().map(|read| read.text)),
         };
         let Diff { text, title, hunks } = diff(&proposal, part, &cwd, now).ok_or_else(|| {
             format!("Proposal {id} has no such part; nothing is shown. List the proposals to see what waits.")
         })?;
         // A page to read: what hides in a change is written out.
         let text = shown::diff(&text);
-        let folder = desk.home.join("diffs");
+        let folder = services.home.join("diffs");
         let path = write(&folder, &stem(&proposal, part), &text)
             .map_err(|error| format!("The diff could not be written to {}: {error}.", folder.display()))?;
         Ok(Written {
@@ -236,7 +236,7 @@ impl Presenter {
         let agent = &self.shared.agent;
         let thread = agent.thread(&proposal.thread_id).map(|thread| thread.settings().cwd);
         let root =
-            || Some(proposal.files.first()?.path.as_path()).and_then(|path| agent.desk().workspace.root_of(path));
+            || Some(proposal.files.first()?.path.as_path()).and_then(|path| agent.services().workspace.root_of(path));
         thread.or_else(root).unwrap_or_default()
     }
 }

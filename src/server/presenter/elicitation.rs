@@ -26,7 +26,7 @@ pub(super) async fn ask(presenter: Presenter, question: McpElicitation) {
     presenter
         .shared
         .agent
-        .desk()
+        .services()
         .elicitations
         .answer(&question.id, response);
 }

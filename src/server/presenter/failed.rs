@@ -93,8 +93,8 @@ async fn change_model(presenter: &Presenter, thread: &ThreadId) -> Result<(), St
         .config;
     let id = &settings.model_provider;
     let name = config.provider(id).map_err(|error| error.to_string())?.name.clone();
-    let desk = presenter.shared.agent.desk().clone();
-    let models = provider::offered(Arc::new(config), id.clone(), settings.model.clone(), desk).await;
+    let services = presenter.shared.agent.services().clone();
+    let models = provider::offered(Arc::new(config), id.clone(), settings.model.clone(), services).await;
     let others: Vec<String> = models
         .into_iter()
         .map(|model| model.id)

@@ -29,18 +29,18 @@ impl Presenter {
     }
 
     fn findings_are_none(&self) -> bool {
-        self.shared.agent.desk().findings.is_empty()
+        self.shared.agent.services().findings.is_empty()
     }
 
     /// The diagnostics of all documents with findings, by URI, as the texts are now. Reads files.
     pub(super) fn finding_diagnostics(&self) -> BTreeMap<String, Vec<Value>> {
-        let desk = self.shared.agent.desk();
-        if !self.shared.client.can.diagnostics || desk.findings.is_empty() {
+        let services = self.shared.agent.services();
+        if !self.shared.client.can.diagnostics || services.findings.is_empty() {
             return BTreeMap::new();
         }
-        desk.findings.look(&desk.workspace);
+        services.findings.look(&services.workspace);
         let encoding = self.shared.client.encoding;
-        let all = desk.findings.by_uri().into_iter();
+        let all = services.findings.by_uri().into_iter();
         all.map(|(uri, lying)| (uri, lying.iter().map(|one| finding_diagnostic(one, encoding)).collect()))
             .collect()
     }

@@ -92,7 +92,7 @@ impl Presenter {
     /// Whether the person wants hints in a file. Reads the configuration once for each folder.
     fn wants_hints(&self, path: &Path) -> bool {
         let agent = &self.shared.agent;
-        let folder = agent.desk().workspace.root_of(path);
+        let folder = agent.services().workspace.root_of(path);
         let Some(folder) = folder.or_else(|| path.parent().map(Path::to_owned)) else {
             return true;
         };
@@ -116,7 +116,7 @@ impl Surface {
 
 /// Follows the texts and the proposals until the session ends.
 async fn follow(presenter: Presenter) {
-    let mut texts = presenter.shared.agent.desk().workspace.changed();
+    let mut texts = presenter.shared.agent.services().workspace.changed();
     let mut wake = presenter.shared.surface.wake.subscribe();
     let mut told = BTreeMap::new();
     loop {
@@ -148,7 +148,7 @@ async fn follow(presenter: Presenter) {
 
 /// Ends when files that are not open are to be looked at again; never where nothing lies on any.
 async fn tick(presenter: &Presenter) {
-    match presenter.shared.agent.desk().findings.any_closed() {
+    match presenter.shared.agent.services().findings.any_closed() {
         true => tokio::time::sleep(TICK).await,
         false => std::future::pending().await,
     }
@@ -168,9 +168,9 @@ async fn refresh_lenses(presenter: Presenter, mut wanted: watch::Receiver<()>) {
 impl Presenter {
     /// What is to be told of each document that is open or has findings, by its URI.
     fn look(&self) -> BTreeMap<String, Told> {
-        let desk = self.shared.agent.desk();
+        let services = self.shared.agent.services();
         let findings = self.finding_diagnostics();
-        let documents = desk.workspace.documents();
+        let documents = services.workspace.documents();
         let of = |document: &Document| {
             let mut told = Told {
                 version: Some(document.version),
@@ -178,7 +178,7 @@ impl Presenter {
             };
             let Some(path) = document.path() else { return told };
             told.diagnostics = self.configuration_diagnostics(document);
-            let waiting = desk.proposals.on_document(path, document.uri());
+            let waiting = services.proposals.on_document(path, document.uri());
             let hints = self.shows_hints() && !waiting.is_empty() && self.wants_hints(path);
             for proposal in waiting {
                 let here = |file: &&_| is_document(file, path, document.uri());

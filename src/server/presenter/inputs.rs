@@ -38,7 +38,12 @@ pub(super) async fn ask(presenter: Presenter, request: UserInputRequest) {
             }
         }
     };
-    presenter.shared.agent.desk().questions.answer(&request.id, response);
+    presenter
+        .shared
+        .agent
+        .services()
+        .questions
+        .answer(&request.id, response);
 }
 
 enum Said {

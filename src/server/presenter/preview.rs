@@ -96,7 +96,7 @@ type Reply = Result<ApplyResult, RequestFailure>;
 
 /// Shows the proposal and settles it with what the person ticked. `elsewhere` tells when a hunk is decided at its place.
 pub(super) async fn ask(presenter: &Presenter, proposal: &Proposal, elsewhere: &Notify) -> Outcome {
-    let proposals = &presenter.shared.agent.desk().proposals;
+    let proposals = &presenter.shared.agent.services().proposals;
     // Made when its turn has come, for what the texts and the hunks are then.
     let mut shown = None;
     let params = || {
@@ -184,7 +184,7 @@ fn as_edited(proposal: &Proposal, plan: &[FilePlan]) -> Vec<FilePlan> {
 
 /// The texts that a preview is made for.
 fn texts(presenter: &Presenter, proposal: &Proposal) -> Vec<Option<String>> {
-    let workspace = &presenter.shared.agent.desk().workspace;
+    let workspace = &presenter.shared.agent.services().workspace;
     let text = |file: &ProposalFile| text_of(workspace.document(&file.path).as_ref(), &file.path);
     proposal.files.iter().map(text).collect()
 }
@@ -246,7 +246,7 @@ impl Edit {
         let encoding = presenter.shared.client.encoding;
         let name = words::relative(&file.path, &self.cwd);
         // One look: text and version belong together.
-        let document = presenter.shared.agent.desk().workspace.document(&file.path);
+        let document = presenter.shared.agent.services().workspace.document(&file.path);
         let now = text_of(document.as_ref(), &file.path);
         self.touches_unsaved |= document.as_ref().is_some_and(Document::differs_from_disk);
         let placed = places(planned, now.as_deref());
@@ -360,7 +360,7 @@ impl Found {
 
 /// Looks until nothing changes any more: an editor may answer before it sends its changes.
 async fn settled(presenter: &Presenter, proposal: &Proposal, plan: &[FilePlan], applied: bool) -> Found {
-    let mut changed = presenter.shared.agent.desk().workspace.changed();
+    let mut changed = presenter.shared.agent.services().workspace.changed();
     let deadline = tokio::time::Instant::now() + SETTLE;
     let mut found = look(presenter, proposal, plan);
     loop {
@@ -386,7 +386,7 @@ fn look(presenter: &Presenter, proposal: &Proposal, plan: &[FilePlan]) -> Found 
 }
 
 fn look_at(presenter: &Presenter, file: &ProposalFile, planned: &FilePlan, found: &mut Found) {
-    let workspace = &presenter.shared.agent.desk().workspace;
+    let workspace = &presenter.shared.agent.services().workspace;
     let read = |path: &Path| text_of(workspace.document(path).as_ref(), path);
     let gone = |path: &Path| std::fs::symlink_metadata(path).is_err();
     let mut all = || found.hunks.extend(file.hunks.iter().map(|hunk| hunk.id.clone()));

@@ -47,7 +47,12 @@ pub(super) async fn ask(presenter: Presenter, approval: Approval) {
             }
         }
     };
-    presenter.shared.agent.desk().approvals.answer(approval.id(), response);
+    presenter
+        .shared
+        .agent
+        .services()
+        .approvals
+        .answer(approval.id(), response);
 }
 
 /// What the person said to a message.
@@ -127,9 +132,9 @@ async fn where_to_decide(presenter: &Presenter, approval: &Approval) -> String {
 }
 
 async fn write_page(presenter: &Presenter, approval: &Approval) -> Option<PathBuf> {
-    let desk = presenter.shared.agent.desk();
-    let (home, asked) = (desk.home.clone(), approval.clone());
-    let open: Vec<_> = desk
+    let services = presenter.shared.agent.services();
+    let (home, asked) = (services.home.clone(), approval.clone());
+    let open: Vec<_> = services
         .approvals
         .pending(None)
         .iter()
@@ -159,7 +164,7 @@ async fn show_all(presenter: &Presenter, approval: &Approval) {
         );
         return presenter.message(Severity::Warning, &message);
     }
-    let is_open = || presenter.shared.agent.desk().workspace.document(&path).is_some();
+    let is_open = || presenter.shared.agent.services().workspace.document(&path).is_some();
     let begun = tokio::time::Instant::now();
     while !is_open() && begun.elapsed() < OPENS {
         tokio::time::sleep(LOOK / 10).await;

@@ -149,7 +149,7 @@ async fn by_message(presenter: &Presenter, proposal: &Proposal) {
         .reason
         .as_deref()
         .map(|reason| format!("\n{}", shown::line(reason)));
-    let agents = &presenter.shared.agent.desk().agents;
+    let agents = &presenter.shared.agent.services().agents;
     let who = agents.identity(&proposal.thread_id).map_or_else(
         || "Countersign".to_owned(),
         |agent| format!("The agent {}", shown::line(&agent.name)),
@@ -255,7 +255,7 @@ fn places(proposal: &Proposal) -> Vec<&ProposalFile> {
 
 /// Shows where the hunks wait: the person asked for it, so the first of them may take the focus.
 async fn point_at(presenter: &Presenter, proposal: &Proposal) {
-    let (proposals, id) = (presenter.shared.agent.desk().proposals.clone(), proposal.id.clone());
+    let (proposals, id) = (presenter.shared.agent.services().proposals.clone(), proposal.id.clone());
     let today = tokio::task::spawn_blocking(move || proposals.read(&id)).await;
     let proposal = today
         .as_ref()

@@ -98,7 +98,7 @@ impl Presenter {
     /// Takes note of what the editor has open by now. Each document is read once, and nothing is held meanwhile.
     pub(super) fn look_at_open_pages(&self) {
         let unopened = self.state().unopened.clone();
-        let workspace = &self.shared.agent.desk().workspace;
+        let workspace = &self.shared.agent.services().workspace;
         let mut open: BTreeMap<&Place, Option<String>> = BTreeMap::new();
         let mut shown = Vec::new();
         for page in &unopened {
@@ -166,7 +166,7 @@ impl Presenter {
     /// # Errors
     /// [`ProposalError::NotShown`], and as of [`crate::agent::proposals::Proposals::decide`].
     pub fn decide(&self, decision: &ProposalDecideParams) -> Result<Proposal, ProposalError> {
-        let proposals = &self.shared.agent.desk().proposals;
+        let proposals = &self.shared.agent.services().proposals;
         if self.shared.client.can.reviews_proposals {
             return proposals.decide(decision);
         }

@@ -15,7 +15,7 @@ const UNNECESSARY: u8 = 1;
 impl Presenter {
     /// A document was opened. A file of configuration is looked over from now on.
     pub fn document_opened(&self, path: Option<&Path>) {
-        let home = &self.shared.agent.desk().home;
+        let home = &self.shared.agent.services().home;
         if self.shared.client.can.diagnostics && path.is_some_and(|path| open::role(path, home).is_some()) {
             self.look_over();
         }
@@ -25,7 +25,7 @@ impl Presenter {
     pub(super) fn configuration_diagnostics(&self, document: &Document) -> Vec<Value> {
         let agent = &self.shared.agent;
         let Some(path) = document.path() else { return Vec::new() };
-        let Some(role) = open::role(path, &agent.desk().home) else {
+        let Some(role) = open::role(path, &agent.services().home) else {
             return Vec::new();
         };
         let text = document.text();

@@ -4,9 +4,9 @@
 use super::stage::{rehearse, say, within};
 use countersign::agent::contributors::{Beginning, Contributor};
 use countersign::agent::conversation::Conversation;
-use countersign::agent::desk::Desk;
 use countersign::agent::editor::{ApplyReply, Editor, EditorChange, Saving, Unsaved};
 use countersign::agent::mail::Mail;
+use countersign::agent::services::Services;
 use countersign::agent::stream::Subscription;
 use countersign::agent::thread::{Start, Task, ThreadHandle, WhenBusy};
 use countersign::agent::turn::Ended;
@@ -787,11 +787,11 @@ impl Contributor for Hears {
         self.note("started", &beginning.conversation.id);
     }
 
-    fn stopped<'a>(&'a self, desk: &'a Desk, conversation: &'a Conversation) -> BoxFuture<'a, ()> {
+    fn stopped<'a>(&'a self, services: &'a Services, conversation: &'a Conversation) -> BoxFuture<'a, ()> {
         async move {
             tokio::task::yield_now().await;
             self.note("stopped", &conversation.id);
-            conversation.warn(None, format!("goodbye from {}", desk.source));
+            conversation.warn(None, format!("goodbye from {}", services.source));
         }
         .boxed()
     }
@@ -809,7 +809,7 @@ impl Contributor for Fails {
         panic!("a contributor that fails");
     }
 
-    fn stopped<'a>(&'a self, _desk: &'a Desk, _conversation: &'a Conversation) -> BoxFuture<'a, ()> {
+    fn stopped<'a>(&'a self, _services: &'a Services, _conversation: &'a Conversation) -> BoxFuture<'a, ()> {
         async { panic!("a contributor that fails") }.boxed()
     }
 }

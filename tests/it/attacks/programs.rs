@@ -604,7 +604,7 @@ fn what_a_standing_permission_lets_commands_write_is_no_place_for_programs() {
     );
     std::fs::write(home.join("rules/a.toml"), rule).expect("write");
     let sources = exec::rules::Sources::new(&home, &[]);
-    let rules = exec::rules::Shelf::default().rules(&sources);
+    let rules = exec::rules::Cache::default().rules(&sources);
     assert_eq!(rules.permissions().count(), 1);
     let why = program::find("standing", None, &env).expect_err("refused").to_string();
     assert!(why.contains("commands can write there"), "{why}");

@@ -102,7 +102,7 @@ fn question(
 impl Follower {
     /// Looks at a document that was opened, for what of it is the person's.
     pub(super) async fn distrust(&mut self, document: &Document) {
-        let home = self.session.agent().desk().home.clone();
+        let home = self.session.agent().services().home.clone();
         let Some(path) = document.path().map(ToOwned::to_owned) else {
             return;
         };

@@ -84,7 +84,7 @@ impl Follower {
     ) -> Result<(String, Vec<&'static str>), String> {
         let name = self.name();
         let text = page(&name, asked, conversation);
-        let folder = self.session.agent().desk().home.join("pages");
+        let folder = self.session.agent().services().home.join("pages");
         let path: PathBuf = folder.join(format!("{}.md", &digest(&text)[..16]));
         let open = self.session.workspace().document(&path);
         if open.is_some_and(|document| document.text().replace("\r\n", "\n") == text) {

@@ -178,7 +178,7 @@ impl Follower {
         }
         let running = self.thread.as_ref().and_then(ThreadHandle::running);
         let settled = || "It is settled already; your words were not sent.".to_owned();
-        let desk = self.session.agent().desk();
+        let services = self.session.agent().services();
         self.session.idle().turned_to_us();
         match what {
             Refused::Question(id) => {
@@ -186,7 +186,7 @@ impl Follower {
                     feedback: Some(words.clone()),
                     ..ApprovalResponse::decline()
                 };
-                if !desk.approvals.answer(&id, response) {
+                if !services.approvals.answer(&id, response) {
                     return Err(settled());
                 }
             }
@@ -198,7 +198,7 @@ impl Follower {
                     path: None,
                     feedback: Some(words.clone()),
                 };
-                let (turn, proposals) = (self.session.decisions().await, desk.proposals.clone());
+                let (turn, proposals) = (self.session.decisions().await, services.proposals.clone());
                 let deciding = tokio::task::spawn_blocking(move || {
                     let _until_decided = turn;
                     proposals.decide(&params)
@@ -352,7 +352,7 @@ impl Follower {
     /// chats, which lie in no folder of the person's; else the workspace folder of the document.
     fn folder(&self, chat: &Chat<'_>) -> PathBuf {
         let path = self.path();
-        let home = &self.session.agent().desk().home;
+        let home = &self.session.agent().services().home;
         let ours = home.join("chats");
         let is_ours = path.as_ref().is_some_and(|path| path.starts_with(&ours));
         let roots = self.session.workspace().roots();

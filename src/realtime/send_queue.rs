@@ -9,7 +9,7 @@ const BUDGET: u32 = 1 << 20;
 
 /// Says things in a conversation, also before it has begun. Cheap to clone.
 #[derive(Clone)]
-pub struct Mouth {
+pub struct Sender {
     queue: mpsc::UnboundedSender<Waiting>,
     budget: Arc<Semaphore>,
 }
@@ -37,7 +37,7 @@ pub enum NotSaid {
     Over,
 }
 
-impl Mouth {
+impl Sender {
     pub fn new() -> (Self, Queue) {
         let (queue, receiver) = mpsc::unbounded_channel();
         let budget = Arc::new(Semaphore::new(BUDGET as usize));
@@ -72,13 +72,13 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_said_keeps_its_order_and_its_bound() {
-        let (mouth, mut queue) = Mouth::new();
+        let (sender, mut queue) = Sender::new();
         let piece = |mark: char| Said::Audio(mark.to_string().repeat(300_000));
         for mark in ['a', 'b', 'c'] {
-            assert_eq!(mouth.say(piece(mark)), Ok(()));
+            assert_eq!(sender.say(piece(mark)), Ok(()));
         }
-        assert_eq!(mouth.say(piece('d')), Err(NotSaid::Busy));
-        assert_eq!(mouth.say(Said::Text("small".to_owned())), Ok(()));
+        assert_eq!(sender.say(piece('d')), Err(NotSaid::Busy));
+        assert_eq!(sender.say(Said::Text("small".to_owned())), Ok(()));
         let heard = async |queue: &mut Queue| match queue.next().await {
             Waiting::Words(Said::Audio(data), _) => data[..1].to_owned(),
             Waiting::Words(Said::Text(text), _) => text,
@@ -86,13 +86,13 @@ mod tests {
         };
         assert_eq!(heard(&mut queue).await, "a");
         // There is room again.
-        assert_eq!(mouth.say(piece('e')), Ok(()));
-        mouth.end();
+        assert_eq!(sender.say(piece('e')), Ok(()));
+        sender.end();
         for wanted in ["b", "c", "small", "e", "end"] {
             assert_eq!(heard(&mut queue).await, wanted);
         }
         drop(queue);
-        assert_eq!(mouth.say(piece('f')), Err(NotSaid::Over));
-        mouth.end();
+        assert_eq!(sender.say(piece('f')), Err(NotSaid::Over));
+        sender.end();
     }
 }

@@ -37,8 +37,8 @@ const MARGIN: usize = 4 << 10;
 const MOST_CALLS: usize = 4096;
 
 /// Tells of one thread.
-pub(super) struct Teller {
-    me: Weak<Teller>,
+pub(super) struct Emitter {
+    me: Weak<Emitter>,
     pub(super) logs: Option<Arc<Line>>,
     metrics: Option<Arc<Line>>,
     pub(super) trace: Option<Trace>,
@@ -53,9 +53,9 @@ pub(super) struct Teller {
     state: Mutex<State>,
 }
 
-impl std::fmt::Debug for Teller {
+impl std::fmt::Debug for Emitter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Teller")
+        f.debug_struct("Emitter")
             .field("thread", &self.thread)
             .finish_non_exhaustive()
     }
@@ -82,7 +82,7 @@ pub(super) struct Turn {
     attempts: BTreeMap<&'static str, u32>,
 }
 
-/// What a teller is made of.
+/// What a emitter is made of.
 pub(super) struct Parts {
     pub(super) logs: Option<Arc<Line>>,
     pub(super) metrics: Option<Arc<Line>>,
@@ -94,7 +94,7 @@ pub(super) struct Parts {
     pub(super) terminal: String,
 }
 
-impl Teller {
+impl Emitter {
     pub(super) fn new(parts: Parts) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             me: me.clone(),
@@ -372,11 +372,11 @@ impl Teller {
     }
 }
 
-impl Witness for Teller {
+impl Witness for Emitter {
     fn watch(&self, turn: &TurnId) -> Option<Arc<dyn Watch>> {
-        let teller = self.me.upgrade()?;
+        let emitter = self.me.upgrade()?;
         Some(Arc::new(super::exchange::Turn {
-            teller,
+            emitter,
             id: turn.clone(),
         }))
     }
@@ -454,7 +454,7 @@ mod tests {
     fn texts_are_cut_and_masked() {
         let secrets = Secrets::default();
         secrets.learn(["the-secret-of-it"]);
-        let teller = Teller::new(Parts {
+        let emitter = Emitter::new(Parts {
             logs: None,
             metrics: None,
             trace: None,
@@ -464,11 +464,11 @@ mod tests {
             shows_prompts: false,
             terminal: String::new(),
         });
-        assert_eq!(teller.text("a the-secret-of-it b"), "a <secret> b");
+        assert_eq!(emitter.text("a the-secret-of-it b"), "a <secret> b");
         let long = format!("{}the-secret-of-it", "ü".repeat(LONGEST / 2 - 3));
-        let sent = teller.text(&long);
+        let sent = emitter.text(&long);
         assert!(!sent.contains("the-s") && sent.len() <= LONGEST + 8, "{}", sent.len());
-        let endless = teller.text(&"x".repeat(10 * LONGEST));
+        let endless = emitter.text(&"x".repeat(10 * LONGEST));
         assert!(endless.ends_with("x […]") && endless.len() <= LONGEST + 8);
         assert_eq!(timestamp(1_700_000_000_123_000_000), "2023-11-14T22:13:20.123Z");
     }

@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::exec::rules::{self, Rules};
 use crate::exec::{self, Confinement};
 use crate::ids::ThreadId;
-use crate::mcp::Shelf;
+use crate::mcp::Pool;
 use crate::secrets::Secrets;
 use crate::shown;
 use crate::snapshot::Snapshots;
@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::RwLock;
 use tokio_util::task::TaskTracker;
 
-pub struct Desk {
+pub struct Services {
     pub workspace: Workspace,
     pub approvals: Approvals,
     pub questions: Questions,
@@ -47,7 +47,7 @@ pub struct Desk {
     pub beside: Beside,
     pub tools: Registry,
     /// The MCP servers of all threads.
-    pub servers: Shelf,
+    pub servers: Pool,
     /// What MCP servers want to know of the person.
     pub elicitations: Elicitations,
     /// How the person is known to providers.
@@ -74,7 +74,7 @@ pub struct Desk {
     /// What the workspace held before commands changed it.
     pub snapshots: Snapshots,
     /// The standing rules on commands.
-    pub rules: rules::Shelf,
+    pub rules: rules::Cache,
     /// What reviews found.
     pub findings: Findings,
     /// Shared by commands that may write while they run, held alone by what takes turns back.
@@ -87,7 +87,7 @@ pub struct Desk {
     pub source: String,
 }
 
-impl Desk {
+impl Services {
     /// The rules on commands as the files say now: the person's own and those of the project that a configuration is for.
     pub fn rules(&self, config: &Config) -> Arc<Rules> {
         self.rules.rules(&rules::Sources::new(&self.home, &config.rule_folders))

@@ -36,7 +36,7 @@ impl Sources {
 
 /// The rules of all threads of a server; cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Shelf {
+pub struct Cache {
     kept: Arc<Mutex<HashMap<Sources, Kept>>>,
 }
 
@@ -56,7 +56,7 @@ struct Seen {
     inode: (u64, i64, i64),
 }
 
-impl Shelf {
+impl Cache {
     /// What the files say now. Looks at the folders; reads the files only if something there is another than before.
     pub fn rules(&self, sources: &Sources) -> Arc<Rules> {
         let files = look(sources);
@@ -126,8 +126,8 @@ mod tests {
     fn a_change_counts_at_once_and_without_one_nothing_is_read() {
         let home = tempfile::tempdir().expect("a folder");
         let sources = Sources::new(home.path(), &[]);
-        let shelf = Shelf::default();
-        assert_eq!(shelf.rules(&sources).iter().count(), 0);
+        let cache = Cache::default();
+        assert_eq!(cache.rules(&sources).iter().count(), 0);
         let folder = home.path().join("rules");
         std::fs::create_dir(&folder).expect("a folder");
         let write = |name: &str, program: &str| {
@@ -135,13 +135,13 @@ mod tests {
             std::fs::write(folder.join(name), text).expect("written");
         };
         write("a.toml", "aaa");
-        let first = shelf.rules(&sources);
+        let first = cache.rules(&sources);
         assert_eq!(first.iter().count(), 1);
-        assert!(Arc::ptr_eq(&first, &shelf.rules(&sources)));
+        assert!(Arc::ptr_eq(&first, &cache.rules(&sources)));
         // As long as before, and within the same tick.
         write("a.toml", "bbb");
         let allows = |program: &str| {
-            shelf
+            cache
                 .rules(&sources)
                 .allowing(&[program.to_owned()], &Folders::of(Scene::at(Path::new("/"))))
                 .is_some()

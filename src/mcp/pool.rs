@@ -13,14 +13,14 @@ use tokio_util::task::TaskTracker;
 const END_LIMIT: Duration = Duration::from_millis(3500);
 
 #[derive(Default)]
-pub struct Shelf {
+pub struct Pool {
     servers: Mutex<Vec<Weak<Server>>>,
     tasks: TaskTracker,
     end: CancellationToken,
     logins: Logins,
 }
 
-impl Shelf {
+impl Pool {
     /// Servers that are signed in to with these.
     pub fn new(logins: Logins) -> Self {
         Self {
