@@ -82,7 +82,7 @@ pub(super) struct Turn {
     attempts: BTreeMap<&'static str, u32>,
 }
 
-/// What a emitter is made of.
+/// What an emitter is made of.
 pub(super) struct Parts {
     pub(super) logs: Option<Arc<Line>>,
     pub(super) metrics: Option<Arc<Line>>,

@@ -1,4 +1,4 @@
-//! One proposal on the services: what is shown of it, what it would do, what was decided.
+//! One proposal that waits: what is shown of it, what it would do, what was decided.
 
 use super::placing::{Now, Place, Placing};
 use super::{Decided, ProposalError, Ready, line_range};
