@@ -1,5 +1,5 @@
 /**
- * The MCP servers in the side bar: how each is, its tools, and signing in to it.
+ * The MCP servers in the side bar: how each is, its tools, and signing in to it. The view is there once a conversation has one.
  */
 import * as vscode from "vscode";
 import type { Threads } from "./chat/threads";
@@ -37,8 +37,12 @@ export class McpView implements vscode.TreeDataProvider<Row>, vscode.Disposable 
       this.view.onDidChangeVisibility(({ visible }) => {
         if (visible) this.later();
       }),
-      threads.onConnection(() => { this.later(); }),
+      threads.onConnection((connected) => {
+        if (!connected) has(false);
+        this.later();
+      }),
       threads.onEvent(({ method }) => {
+        if (method === "countersign/mcp/status") has(true);
         if (method === "countersign/mcp/status" || method === "countersign/mcp/login/completed" || method === "countersign/thread/started") this.later();
       }),
     ];
@@ -98,6 +102,10 @@ export class McpView implements vscode.TreeDataProvider<Row>, vscode.Disposable 
     this.view.message = problem;
     this.changes.fire(undefined);
   }
+}
+
+function has(servers: boolean): void {
+  void vscode.commands.executeCommand("setContext", "countersign.hasServers", servers);
 }
 
 function serverItem(server: McpServer): vscode.TreeItem {

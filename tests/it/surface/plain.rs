@@ -272,7 +272,7 @@ async fn a_document_is_addressed_as_the_editor_names_it() {
         let params = json!({"textDocument": {"uri": uri}});
         let lenses = work.client.call("textDocument/codeLens", params).await;
         assert_eq!(lenses.as_array().unwrap().len(), 4, "{spelled}");
-        work.run(&lenses[1]).await;
+        work.run(&lenses[0]).await;
         work.client.expect_withdrawn(&question).await;
         work.done().await;
         let edits = work.editor.edits();
