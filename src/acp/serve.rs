@@ -75,9 +75,7 @@ pub async fn run(
     let agent = Agent::with(parts, Registry::standard(), vec![Arc::new(telemetry.clone())]);
     // What others could have written there is not what a server has left.
     if private::check_home(&agent.services().home).is_ok() {
-        for words in apply::recover_leftovers(&agent.services().home).await {
-            tracing::warn!("{words}");
-        }
+        apply::put_right(agent.services().home.clone(), |words| tracing::warn!("{words}")).await;
     }
     let server = Arc::new(Server {
         peer: peer.clone(),

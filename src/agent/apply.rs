@@ -27,7 +27,7 @@ use crate::workspace::{Document, Judge, Workspace, uri};
 pub use aftermath::Aftermath;
 use altered::altered;
 use in_editor::{change_in_editor, edit_document, is_done, moved_on, quiet};
-pub use on_disk::recover_leftovers;
+pub use on_disk::{Leftovers, put_right, recover_leftovers};
 use on_disk::{disk_change, hold_confined, made_again, mode_change, write_confined};
 use std::ops::Range;
 use std::path::{Path, PathBuf};

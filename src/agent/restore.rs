@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// When it is looked once more whether a server that had a proposal is gone.
-const LOOK_AGAIN: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(20)];
+/// When it is looked once more whether a server is gone that had something.
+pub const LOOK_AGAIN: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(20)];
 
 impl Agent {
     /// Shows the proposals again that an earlier server left in the folders of the workspace. `show` gets the stream of

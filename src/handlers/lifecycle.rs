@@ -180,10 +180,9 @@ pub fn watched_files_changed(context: &Context, params: &DidChangeWatchedFilesPa
 fn put_right(session: &Session) {
     let session = session.clone();
     tokio::spawn(async move {
-        let presenter = session.presenter();
-        for words in apply::recover_leftovers(&session.agent().services().home).await {
-            presenter.message(Severity::Warning, &words);
-        }
+        let presenter = session.presenter().clone();
+        let tell = move |words: &str| presenter.message(Severity::Warning, words);
+        apply::put_right(session.agent().services().home.clone(), tell).await;
         restore_proposals(&session).await;
     });
 }

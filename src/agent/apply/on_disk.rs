@@ -2,6 +2,7 @@
 
 use super::{Scope, Step, aside};
 use crate::agent::permissions::home_of;
+use crate::agent::restore::LOOK_AGAIN;
 use crate::exec::{self, CommandRequest, Confinement};
 use crate::patch::disk::role::{self, Request};
 use crate::patch::disk::{
@@ -288,18 +289,32 @@ async fn play_role(cwd: &Path, confinement: Confinement, input: Vec<u8>) -> Resu
     Ok(finished.stdout.into_bytes())
 }
 
+/// What a look at the journals of servers that died has come to.
+#[derive(Debug, Default)]
+pub struct Leftovers {
+    /// What to tell the person.
+    pub told: Vec<String>,
+    /// Somebody is at work with some of them: another server, or the writer of one that was killed a moment ago.
+    pub is_busy: bool,
+}
+
 /// Puts right what servers have left that died while they wrote files, by the journals in Countersign's home folder and
-/// under the same confinement; what to tell the person about it. Does nothing where a server is still at work.
-pub async fn recover_leftovers(home: &Path) -> Vec<String> {
+/// under the same confinement. Does nothing where somebody is still at work.
+pub async fn recover_leftovers(home: &Path) -> Leftovers {
     let folder = journal_folder(home);
     let looking = folder.clone();
     let found = aside(move || {
-        let journals = leftovers(&looking).into_iter();
-        let orphans = journals.filter_map(|journal| Some((orphan_roots(&journal)?, journal)));
-        orphans.collect::<Vec<_>>()
+        let journals = leftovers(&looking);
+        let all = journals.len();
+        let orphans = journals.into_iter();
+        let orphans: Vec<_> = orphans
+            .filter_map(|journal| Some((orphan_roots(&journal)?, journal)))
+            .collect();
+        (all > orphans.len(), orphans)
     });
+    let (is_busy, orphans) = found.await;
     let mut told = Vec::new();
-    for (roots, journal) in found.await {
+    for (roots, journal) in orphans {
         let recovery = if roots.is_empty() {
             // Nothing that it could name would be touched.
             recover_one(&journal, Some(&[]))
@@ -316,7 +331,32 @@ pub async fn recover_leftovers(home: &Path) -> Vec<String> {
         };
         told.extend(recovery.in_words());
     }
-    told
+    Leftovers { told, is_busy }
+}
+
+/// Puts right what servers have left that died while they wrote files, and tells of it. Ends after the first look; where somebody is still
+/// at work, such as the writer of a server that was killed a moment ago, it is looked again in the background.
+pub async fn put_right(home: PathBuf, tell: impl Fn(&str) + Send + Sync + 'static) {
+    let mut told: Vec<String> = Vec::new();
+    let mut tell_once = move |found: Leftovers| {
+        for words in found.told {
+            if !told.contains(&words) {
+                tell(&words);
+                told.push(words);
+            }
+        }
+        found.is_busy
+    };
+    if tell_once(recover_leftovers(&home).await) {
+        tokio::spawn(async move {
+            for wait in LOOK_AGAIN {
+                tokio::time::sleep(wait).await;
+                if !tell_once(recover_leftovers(&home).await) {
+                    return;
+                }
+            }
+        });
+    }
 }
 
 async fn recover_confined(folder: &Path, roots: &[PathBuf], journal: &Path) -> Result<Recovery, String> {

@@ -2,7 +2,7 @@
 //! wholly before or wholly after.
 
 use crate::support::cannot;
-use crate::support::client::Reply;
+use crate::support::client::{Client, Reply, ServerOptions};
 use crate::support::work::{Setting, Work, entries, proposes};
 use countersign::patch::disk::role::{Request, read_outcome, read_recovery};
 use countersign::patch::disk::{CommitError, Content, Did, DiskChange, Expect, IoKind, Transaction, content_hash};
@@ -11,6 +11,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_countersign");
@@ -612,20 +613,58 @@ async fn a_server_killed_between_disk_and_editor_is_taken_back_by_the_next() {
     assert_eq!(work.disk("old.txt"), None);
     let home = work.client.home().to_owned();
     // Another server leaves alone what this one is at.
-    assert_eq!(countersign::agent::apply::recover_leftovers(&home).await, [""; 0]);
+    let found = countersign::agent::apply::recover_leftovers(&home).await;
+    assert!(found.is_busy && found.told.is_empty(), "{found:?}");
     assert_eq!(work.disk("shut.txt").as_deref(), Some("X\n"));
     let pid = rustix::process::Pid::from_raw(work.client.server_pid() as i32).expect("a process");
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("a signal");
     work.client.expect_end().await;
-    let told = countersign::agent::apply::recover_leftovers(&home).await;
-    let [words] = &told[..] else { panic!("{told:?}") };
+    let found = countersign::agent::apply::recover_leftovers(&home).await;
+    let [words] = &found.told[..] else { panic!("{found:?}") };
     assert!(
         words.contains("has been undone") && words.contains("shut.txt"),
         "{words}"
     );
     assert_eq!(state(&work.path("")), before);
     assert_eq!(entries(&home.join("journal")), [""; 0]);
-    assert_eq!(countersign::agent::apply::recover_leftovers(&home).await, [""; 0]);
+    let found = countersign::agent::apply::recover_leftovers(&home).await;
+    assert!(!found.is_busy && found.told.is_empty(), "{found:?}");
+}
+
+/// A server that was killed leaves a writer that takes a moment to die: the next server, which is there before that, looks again.
+#[tokio::test]
+async fn a_writer_that_is_about_to_die_is_waited_for() {
+    let scene = Scene::new();
+    let project = std::fs::canonicalize(scene.project()).expect("a folder");
+    let home = scene.dir.path().join("home");
+    let before = state(&project);
+    let journal = countersign::patch::disk::journal_path(Some(&home), &project);
+    let left = Transaction {
+        journal: Some(journal.clone()),
+        hold: true,
+        ..scene.transaction(&project)
+    };
+    countersign::patch::disk::commit(&left).expect("room");
+    let held = std::fs::File::open(&journal).expect("a journal");
+    held.lock_shared().expect("a lock");
+    let found = countersign::agent::apply::recover_leftovers(&home).await;
+    assert!(found.is_busy && found.told.is_empty(), "{found:?}");
+    let client = Client::start(ServerOptions {
+        home: Some(home),
+        roots: vec![project.clone()],
+        ..ServerOptions::default()
+    })
+    .await;
+    // Time for its first look.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_ne!(state(&project), before, "who is at work is let alone");
+    drop(held);
+    let told = client.expect_notification("window/showMessage").await;
+    assert!(
+        told["message"].as_str().unwrap_or_default().contains("has been undone"),
+        "{told}"
+    );
+    assert_eq!(state(&project), before);
 }
 
 /// The plain command finds what others left, in the home folder and, where none can be written, in the root.
