@@ -38,10 +38,15 @@ const BEFORE_PATTERN: [&str; 10] = [
     "print", "printf", "return", "in", "else", "do", "case", "exit", "delete", "while",
 ];
 
-/// Whether a program neither runs commands nor writes files.
+/// Whether a program neither runs commands nor writes files, and reads none but those that the command names.
 fn prints(program: &str) -> bool {
     const ACTS: [&str; 7] = ["system", "getline", "@", "#", "close", "fflush", "\\\n"];
-    if ACTS.iter().any(|act| program.contains(act)) {
+    // Files are read that the program names by itself, and what they hold may be variables.
+    const NAMES: [&str; 5] = ["ARGV", "ARGC", "ARGIND", "SYMTAB", "FUNCTAB"];
+    let words = program.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    // A name may stand right behind a number.
+    let mut words = words.map(|word| word.trim_start_matches(|c: char| c.is_ascii_digit()));
+    if ACTS.iter().any(|act| program.contains(act)) || words.any(|word| NAMES.contains(&word)) {
         return false;
     }
     let mut chars = program.chars().peekable();
@@ -181,6 +186,11 @@ mod tests {
             "{y = x ? /\"/ : 1; print > \"P\"; y = x ? /\"/ : 1}",
             "/[/]\"/ {print > \"P\"} /[/]\"/",
             "/[]\"/]/ {print > \"P\"} /\"/",
+            "BEGIN{ARGV[1]=\"/etc/shadow\"}{print}",
+            "BEGIN{ARGC=2;split(\"/etc/shadow\",ARGV)}{print}",
+            "BEGIN{ARGV[ARGC++]=\"\\057etc\\057shadow\"};{print}",
+            "BEGIN{for(i in SYMTAB)print i}",
+            "{a=1ARGV}",
         ] {
             assert!(!prints(program), "{program}");
         }
