@@ -6,6 +6,7 @@
 //! Then rules that allow, what the person said for the session, and the approval policy.
 
 mod capability;
+mod hooks;
 mod hosts;
 mod kept;
 mod launchers;
@@ -23,6 +24,7 @@ mod typed;
 mod unsaid;
 
 pub use capability::{Capability, SessionGrants, options_in_words};
+pub use hooks::Hooks;
 pub use kept::Kept;
 pub use reach::Reach;
 pub use repository::{Repository, acts_on_one, around};
@@ -99,6 +101,8 @@ pub struct Scopes {
     pub planted: Option<Planted>,
     /// What can change what its names lead to while it runs outside the sandbox. Such a run is asked about each time.
     pub beside: Option<Beside>,
+    /// Hooks of version control that would run outside the sandbox with it. Such a run is asked about each time.
+    pub hooks: Option<Box<Hooks>>,
     /// Only the run tells what it touches outside the sandbox. Such a run is asked about each time.
     pub is_untold: bool,
 }
@@ -196,6 +200,7 @@ pub fn scopes_outside(case: &Case<'_>) -> (Scopes, bool) {
             && judgement.label != Label::Dangerous
             && ruling.tightening.is_none()
             && scopes.planted.is_none()
+            && scopes.hooks.is_none()
             && scopes.beside.is_none());
     (scopes, given)
 }
@@ -232,6 +237,7 @@ impl<'a> Deciding<'_, 'a> {
                 && ruling.tightening.is_none()
                 && inside != Confined::Outside
                 && self.planted().is_none()
+                && self.hooks().is_none()
                 && self
                     .beside(&Capability::of(case.argv, case.scene, Confined::Outside, false))
                     .is_none()
@@ -346,6 +352,15 @@ impl<'a> Deciding<'_, 'a> {
     }
 
     /// What can make its names lead elsewhere, if it would leave a sandbox.
+    /// What version control would run of the person's with it, where there is a sandbox to leave.
+    fn hooks(&self) -> Option<Hooks> {
+        let Case {
+            argv, scene, sandbox, ..
+        } = *self.case;
+        let leaves = sandbox.mode() != SandboxMode::DangerFullAccess;
+        leaves.then(|| Hooks::of(argv, self.judgement, scene)).flatten()
+    }
+
     fn beside(&self, outside: &Capability) -> Option<Beside> {
         let Case { sandbox, beside, .. } = *self.case;
         let leaves = sandbox.mode() != SandboxMode::DangerFullAccess;
@@ -434,7 +449,9 @@ impl<'a> Deciding<'_, 'a> {
         let dangerous = self.judgement.label == Label::Dangerous;
         let leaves = confined == Confined::Outside && self.case.sandbox.mode() != SandboxMode::DangerFullAccess;
         let planted = if leaves { self.planted() } else { None };
-        let session = Capability::of(argv, scene, confined, dangerous || planted.is_some());
+        let hooks = if leaves { self.hooks() } else { None };
+        let each_time = dangerous || planted.is_some() || hooks.is_some();
+        let session = Capability::of(argv, scene, confined, each_time);
         let beside = if leaves { self.beside(&session) } else { None };
         // Whatever else asks each time is reason enough.
         let is_untold = leaves && session.can_be_remembered() && session.is_untold();
@@ -456,6 +473,7 @@ impl<'a> Deciding<'_, 'a> {
             always,
             planted,
             beside,
+            hooks: hooks.map(Box::new),
             is_untold,
         }
     }

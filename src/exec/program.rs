@@ -19,7 +19,7 @@ pub use crate::owners::changed_by_others;
 pub use code_paths::{drop_open_code_paths, names_code, share_no_caches};
 pub use neutral::{neutral_folder, relative_argument};
 pub use planted::{Standing, planted};
-pub(in crate::exec) use planted::{fed, is_run_by_git, orders, sed_writes, steering, takes_words_for_people};
+pub(in crate::exec) use planted::{fed, is_run_by_git, orders, sed_names_files, steering, takes_words_for_people};
 pub use script::interpreters;
 pub(crate) use script::open_file;
 

@@ -433,6 +433,16 @@ pub(crate) fn led_to_by_git(repository: &Path, home: Option<&Path>) -> Vec<PathB
     git_settings::steering(&git_folders(repository), repository, home)
 }
 
+/// What of a home folder programs of the person start with, and who they are to others; relative.
+pub(crate) fn starts_of_home() -> &'static [&'static str] {
+    table::OF_HOME
+}
+
+/// The hooks that git would run in a repository, by their names.
+pub(crate) fn hooks_of_git(repository: &Path, home: Option<&Path>) -> Vec<String> {
+    git_settings::hooks(&git_folders(repository), repository, home)
+}
+
 /// Reads `gitdir: <path>` from a `.git` file.
 fn pointer(file: &Path) -> Option<PathBuf> {
     let text = text_of(file, POINTER)?;
@@ -448,7 +458,7 @@ fn pointed(text: &[u8]) -> Option<PathBuf> {
 }
 
 /// What a file holds, up to so many bytes. Only of a file: for a pipe somebody would wait.
-fn text_of(file: &Path, most: u64) -> Option<Vec<u8>> {
+pub(crate) fn text_of(file: &Path, most: u64) -> Option<Vec<u8>> {
     let mut options = fs::File::options();
     options.read(true);
     #[cfg(unix)]

@@ -3,7 +3,7 @@
 use super::Run;
 use crate::agent::asking::{Answers, Entry, Subject, Ticket};
 use crate::agent::line;
-use crate::exec::decide::{Beside, Scopes};
+use crate::exec::decide::{Beside, Hooks, Scopes};
 use crate::exec::{command, rules};
 use crate::ids::{ApprovalId, ItemId};
 use crate::protocol::approval::{AlwaysRule, Approval, ApprovalDecision, ApprovalResponse, CommandApproval};
@@ -68,9 +68,10 @@ impl Run<'_> {
             (None, _) => None,
         };
         let beside = scopes.beside.as_ref().map(Beside::to_string);
+        let hooks = scopes.hooks.as_deref().map(Hooks::to_string);
         let untold = "Which files it reads and writes is only known when it runs, so you are asked each time.";
         let untold = scopes.is_untold.then(|| untold.to_owned());
-        let reason = [Some(reason), said, beside, untold]
+        let reason = [Some(reason), said, hooks, beside, untold]
             .into_iter()
             .flatten()
             .collect::<Vec<_>>()

@@ -151,7 +151,7 @@ pub(super) fn others<'w>(program: &str, arguments: &'w [String]) -> Vec<&'w str>
 }
 
 /// Whether a word is an option that may take the one behind it.
-fn takes_word(word: &str, sub_command: &str) -> bool {
+pub(super) fn takes_word(word: &str, sub_command: &str) -> bool {
     let is_bare = |option: &str| BARE.contains(&option) || option == "-u" && ["push", "pull"].contains(&sub_command);
     let are_bare = |letters: &str| letters.chars().all(|letter| is_bare(&format!("-{letter}")));
     let Some(letters) = word.strip_prefix('-').filter(|_| !word.contains('=')) else {

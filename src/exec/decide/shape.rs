@@ -5,7 +5,7 @@
 //! in the folder and start nothing. A command that is not like that has no shape, and a yes to it covers itself only.
 
 use super::launchers::is_launcher;
-use super::{Folders, Reach, names_all_it_reads, only_reads, taking};
+use super::{Folders, Reach, names_all_it_reads, only_reads, repository, taking};
 use crate::exec::command::{base_name, has_usual_place};
 
 /// A program of which more than one exact command can be allowed outside.
@@ -20,6 +20,8 @@ struct Known {
     harmless: &'static str,
     /// Whether it takes operands. Those of `make` and `npm install` name what is run.
     operands: bool,
+    /// So many operands in front are settled, as options are: which remote it talks to, or what it takes into the work.
+    settled: usize,
 }
 
 const fn known(names: &'static str, sub_commands: &'static str, harmless: &'static str) -> Known {
@@ -28,8 +30,19 @@ const fn known(names: &'static str, sub_commands: &'static str, harmless: &'stat
         sub_commands,
         harmless,
         operands: true,
+        settled: 0,
     }
 }
+
+const fn settling(names: &'static str, sub_commands: &'static str, harmless: &'static str, settled: usize) -> Known {
+    Known {
+        settled,
+        ..known(names, sub_commands, harmless)
+    }
+}
+
+/// All operands.
+const ALL: usize = usize::MAX;
 
 const fn bare(names: &'static str, sub_commands: &'static str, harmless: &'static str) -> Known {
     Known {
@@ -37,6 +50,7 @@ const fn bare(names: &'static str, sub_commands: &'static str, harmless: &'stati
         sub_commands,
         harmless,
         operands: false,
+        settled: 0,
     }
 }
 
@@ -52,8 +66,10 @@ const KNOWN: &[Known] = &[
     known("curl", "", "-4 -6 -f -g -i -I -O -s -S -v -m= -o= --compressed --connect-timeout= --fail --head --include \
         --max-time= --no-progress-meter --output= --remote-name --retry= --show-error --silent"),
     known("wget", "", "-4 -6 -c -nv -q -S -O= -T= -t= --continue --no-verbose --output-document= --timeout= --tries= --max-redirect=0"),
-    known("git", "push", "-n -q -u -v --dry-run --follow-tags --set-upstream --tags"),
-    known("git", "pull,fetch", "-4 -6 -a -p -q -t -v --all --depth= --ff-only --no-rebase --no-tags --prune --tags --unshallow"),
+    settling("git", "push", "-n -q -u -v --dry-run --follow-tags --set-upstream --tags", 1),
+    settling("git", "fetch", "-4 -6 -a -p -q -t -v --all --depth= --no-tags --prune --tags --unshallow", 1),
+    // What comes into the work is what its words name: another branch, or what somebody asks to be pulled, is another matter.
+    settling("git", "pull", "-4 -6 -a -p -q -t -v --depth= --ff-only --no-rebase --no-tags --prune --tags --unshallow", ALL),
     known("git", "commit", "-a -m= -q -s -v --all --allow-empty --amend --message= --no-edit --no-gpg-sign --signoff"),
     known("git", "add,rm,mv", "-A -k -n -N -u -v --all --cached --dry-run --intent-to-add --update"),
     // Which files come with another branch or commit, its name does not say: that of each is asked about.
@@ -61,14 +77,17 @@ const KNOWN: &[Known] = &[
     known("git", "tag", "-a -l -m= --annotate --list --message="),
     known("git", "stash push,stash list,stash show", "-m= -p -q -u --include-untracked --index --message="),
     known("git", "status,log,diff,show,blame,describe,ls-remote,rev-parse", ""),
-    known("hg", "add,commit,pull,update", "-m= -q -v --message="),
-    known("hg", "push", "-q -v"),
+    known("hg", "add,commit", "-m= -q -v --message="),
+    settling("hg", "pull,update", "-q -v", ALL),
+    settling("hg", "push", "-q -v", ALL),
     known("svn", "add,commit,update", "-m= -q -v --message="),
-    known("jj", "describe,new", "-m= --message="),
+    known("jj", "describe", "-m= --message="),
+    settling("jj", "new", "-m= --message=", ALL),
     known("jj", "git push,git fetch", ""),
     known("gh", "pr view,pr list,pr diff,pr checks,pr status,issue view,issue list,issue status,run list,run view,release list,release view,\
-        repo view,workflow list,workflow view", "-c -L= --comments --limit= --log --log-failed"),
+        workflow list,workflow view", "-c -L= --comments --limit= --log --log-failed"),
     known("gh", "pr create,pr comment,pr edit,issue create,issue comment,issue edit", "-b= -B= -d -f -t= --base= --body= --draft --fill --title="),
+    bare("gh", "repo view", "-c --comments"),
     known("glab", "mr view,mr list,mr diff,issue view,issue list,ci list,ci status", ""),
     known("cargo", "build,check,test,clippy,fmt,doc,bench", "-p= -q -r -v --all --all-features --all-targets --bins --check --doc --exact \
         --examples --frozen --ignored --keep-going --lib --locked --no-default-features --no-fail-fast --no-run --nocapture --offline --package= \
@@ -129,14 +148,22 @@ impl Shape {
         if is_sent_on {
             return None;
         }
+        if names_another_repository(base_name(program), arguments) {
+            return None;
+        }
         let (sub_command, rest) = arguments.split_at(settled);
         let takes_operands = row.is_none_or(|row| row.operands);
+        let mut left = row.map_or(0, |row| row.settled);
         let mut options = Vec::new();
         let mut words = rest.iter();
         while let Some(word) = words.next() {
             if !is_option(word) {
                 if !takes_operands || !is_operand(word) || taking::spreads(base_name(program), word) {
                     return None;
+                }
+                if left > 0 {
+                    left -= 1;
+                    options.push(word.clone());
                 }
                 continue;
             }
@@ -153,7 +180,13 @@ impl Shape {
                 Freedom::None if word.contains(char::is_whitespace) => return None,
                 Freedom::None => {
                     let mut ahead = words.clone();
-                    match ahead.next().filter(|next| !is_option(next) && !word.contains('=')) {
+                    // What is not known may take the word behind it.
+                    let is_bare = ["git", "hg"].contains(&base_name(program))
+                        && !repository::takes_word(word, sub_command.last().map_or("", String::as_str));
+                    match ahead
+                        .next()
+                        .filter(|next| !is_option(next) && !word.contains('=') && !is_bare)
+                    {
                         Some(value) if !is_data(value) => return None,
                         Some(value) => {
                             words = ahead;
@@ -179,6 +212,18 @@ const OF_WHOLES: &str =
 /// Whether what a program does depends on where the paths lead that it is given.
 pub(super) fn goes_by_paths(program: &str) -> bool {
     !OF_WHOLES.split(' ').any(|known| known == base_name(program))
+}
+
+/// Whether words of a program that asks a host about repositories name another one than that of the folder, to which the person's token
+/// opens the way.
+fn names_another_repository(name: &str, arguments: &[String]) -> bool {
+    let names_one = |word: &String| match word.strip_prefix("--") {
+        Some(long) => ["repo", "group", "hostname"]
+            .iter()
+            .any(|option| long.starts_with(option)),
+        None => word.starts_with('-') && word.contains(['R', 'g']),
+    };
+    ["gh", "glab"].contains(&name) && arguments.iter().any(names_one)
 }
 
 /// The row of a program with its sub-command, and of how many words that is.
@@ -330,8 +375,23 @@ mod tests {
             ("cp a @b", None),
             ("cp a ../b", None),
             ("cp a .git/config", None),
-            ("git push -u origin HEAD:main", Some("push")),
-            ("git push --force origin", Some("push|--force origin")),
+            ("git push", Some("push")),
+            ("git push -u origin HEAD:main", Some("push|origin")),
+            ("git push mine other", Some("push|mine")),
+            ("git fetch origin main", Some("fetch|origin")),
+            ("git pull", Some("pull")),
+            ("git pull --ff-only origin pull/7/head", Some("pull|origin|pull/7/head")),
+            ("hg update stable", Some("update|stable")),
+            ("jj new main", Some("new|main")),
+            ("gh pr view 7 -R other/private", None),
+            ("gh pr view 7 -cRother/private", None),
+            ("gh pr view 7 --repo=other/private", None),
+            ("gh run view --log -R other/private", None),
+            ("gh repo view", Some("repo view")),
+            ("gh repo view other/private", None),
+            ("glab mr view 7 -R other/private", None),
+            ("git push --force origin", Some("push|--force|origin")),
+            ("git push --push-option x origin", Some("push|--push-option x|origin")),
             ("git push origin +main", None),
             ("git add k.p?m", None),
             ("git commit -m x? k", Some("commit")),

@@ -52,6 +52,7 @@ pub fn decide_typed(case: &Case<'_>, confined: Confined) -> Verdict {
             planted,
             // Where it goes is not told by its paths.
             beside: None,
+            hooks: None,
             is_untold: false,
         },
     }

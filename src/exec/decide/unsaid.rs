@@ -1,8 +1,8 @@
-//! Whether a command may write under names that its words do not say: those of an archive, a patch or a list, and those in what a
+//! Whether a command may reach files under names that its words do not say: those of an archive, a patch or a list, and those in what a
 //! program is given to run.
 
 use crate::exec::command::base_name;
-use crate::exec::program::{orders, sed_writes};
+use crate::exec::program::{orders, sed_names_files};
 
 /// Programs that unpack, each with the first words by which they only look or pack.
 const UNPACKING: &[(&str, &[&str])] = &[
@@ -24,8 +24,8 @@ const PATCHING: &[&str] = &["am", "apply"];
 const ONLY_LOOKING: &[&str] = &["--check", "--dry-run", "--numstat", "--stat", "--summary"];
 
 /// Programs that read orders from their words, from files or from their input, in which names may stand.
-const ORDERED: &str =
-    "duckdb ed emacs ex ftp gdb gvim lftp lldb mariadb mysql nvim psql red sftp sqlite3 vi view vim vimdiff";
+const ORDERED: &str = "convert duckdb ed emacs ex ffmpeg ffplay ffprobe ftp gdb gnuplot gvim lftp lldb magick mariadb mogrify mysql nvim psql red \
+                       sftp sqlite3 vi view vim vimdiff yq";
 const AWKS: &str = "awk gawk goawk mawk nawk";
 const SEDS: &str = "gsed sed ssed";
 /// Programs that read words of their own from files: `@list`.
@@ -45,9 +45,11 @@ const LISTED: &[(&str, &[&str])] = &[
     ),
     ("gunzip gzip pigz unpigz", &["--name", "-N"]),
     ("git", &["--pathspec-from-file"]),
+    (TARS, &["-T", "--files-from"]),
+    ("zip", &["-@", "--names-stdin"]),
 ];
 
-/// Whether a command may write under names that are not among its words.
+/// Whether a command may read or write under names that are not among its words.
 pub(in crate::exec) fn writes_unsaid(command: &[String]) -> bool {
     let Some((program, arguments)) = command.split_first() else {
         return false;
@@ -66,14 +68,22 @@ pub(in crate::exec) fn writes_unsaid(command: &[String]) -> bool {
         || listed(LISTED)
         || keeps_under_another_name(name, arguments)
         || is_among(name, TAKING_LISTS) && has(&["@"])
-        || is_among(name, AWKS) && arguments.iter().any(|word| word.contains(['>', '|']))
-        || is_among(name, SEDS) && sed_writes(arguments)
+        || is_among(name, AWKS) && arguments.iter().any(|word| names_files(word))
+        || is_among(name, SEDS) && sed_names_files(arguments)
         || comes_from_elsewhere(name, arguments)
         || !orders(command).is_empty()
 }
 
 fn is_among(name: &str, names: &str) -> bool {
     names.split_ascii_whitespace().any(|known| known == name)
+}
+
+/// Whether a program of `awk` names files or commands by itself.
+fn names_files(program: &str) -> bool {
+    program.contains(['>', '|', '@'])
+        || ["getline", "ARGV", "ARGC", "ARGIND"]
+            .iter()
+            .any(|name| program.contains(name))
 }
 
 fn unpacks(name: &str, arguments: &[String]) -> bool {

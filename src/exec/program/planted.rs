@@ -17,7 +17,7 @@ use commands::Commands;
 use folders::Folders;
 pub(in crate::exec) use git_config::is_run_by_git;
 pub(in crate::exec) use net::{steering, takes_words_for_people};
-pub(in crate::exec) use orders::{fed, orders, sed_writes};
+pub(in crate::exec) use orders::{fed, orders, sed_names_files};
 use runners::{Behind, Interpreter};
 use std::cell::Cell;
 use std::collections::BTreeMap;

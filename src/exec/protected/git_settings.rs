@@ -77,6 +77,76 @@ pub(super) fn steering(folders: &[PathBuf], top: &Path, home: Option<&Path>) -> 
     found
 }
 
+/// Hooks that git runs on the side of whoever works in a repository.
+const HOOKS: [&str; 20] = [
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "post-applypatch",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-merge",
+    "post-rewrite",
+    "pre-applypatch",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-rebase",
+    "prepare-commit-msg",
+    "reference-transaction",
+    "sendemail-validate",
+    "p4-pre-submit",
+    "push-to-checkout",
+];
+
+/// Those that there are in a repository, by their names: programs in its folders of hooks or where settings send git, and what settings
+/// name for an event. `folders` are its metadata folders, `top` is where its work is.
+pub(super) fn hooks(folders: &[PathBuf], top: &Path, home: Option<&Path>) -> Vec<String> {
+    let mut places: Vec<PathBuf> = folders.iter().map(|folder| folder.join("hooks")).collect();
+    let mut found = Vec::new();
+    let mut waiting = files(folders, home);
+    let mut read = 0;
+    while let Some(file) = waiting.pop().filter(|_| read < MOST_FILES) {
+        read += 1;
+        let Some(text) = text_of(&file, LONGEST) else { continue };
+        for (section, key, value) in entries(&text) {
+            let from = |base: &Path| match (value.strip_prefix(b"~/"), home) {
+                (Some(below), Some(home)) => home.join(path_of_bytes(below)),
+                _ => base.join(path_of_bytes(&value)),
+            };
+            match (section.as_str(), key.as_str()) {
+                ("core", "hookspath") => places.push(from(top)),
+                ("hook", "event") => found.push(String::from_utf8_lossy(&value).into_owned()),
+                ("include" | "includeif", "path") => waiting.push(from(file.parent().unwrap_or(top))),
+                _ => {}
+            }
+        }
+    }
+    let is_there = |name: &str| places.iter().any(|place| is_program(&place.join(name)));
+    found.extend(
+        HOOKS
+            .iter()
+            .filter(|name| is_there(name))
+            .map(|name| (*name).to_owned()),
+    );
+    found.sort();
+    found.dedup();
+    found
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file()
+}
+
 /// The files of settings, the one that counts most last.
 fn files(folders: &[PathBuf], home: Option<&Path>) -> Vec<PathBuf> {
     let own = folders

@@ -203,6 +203,14 @@ pub(crate) const NAMES: &[(&str, Reader)] = &[
     (".autoenv.leave", Shells),
     (".autoenv_leave.zsh", Shells),
     (".sdkmanrc", Shells),
+    // What an `.envrc` that was allowed once looks at again by itself: `use flake`, `use nix`, `use devbox`, `use devenv`.
+    ("flake.nix", Shells),
+    ("shell.nix", Shells),
+    ("devbox.json", Shells),
+    ("devenv.nix", Shells),
+    ("devenv.local.nix", Shells),
+    ("devenv.yaml", Shells),
+    (".rtx.local.toml", Shells),
     // Agents.
     (".countersign", Agents),
     (".countersignignore", Agents),
@@ -328,6 +336,8 @@ pub(crate) const AROUND: &[(&str, &str, Reader)] = &[
 pub(crate) const WITHIN: &[(&str, &str, Reader)] = &[
     (".config", "mise", Shells),
     ("mise", "config.toml", Shells),
+    ("mise", "config.local.toml", Shells),
+    ("mise", "conf.d", Shells),
     (".cargo", "config", Shells),
     (".cargo", "config.toml", Shells),
     (".github", "hooks", Agents),

@@ -344,6 +344,11 @@ fn what_rides_along_does_no_more_than_read() {
         "file --uncompress-noreport x",
         "xmllint http://evil.example/x",
         "gawk 1 /inet/tcp/0/evil.example/80",
+        "awk 'BEGIN{ARGV[1]=\"/etc/shadow\"}{print}' a",
+        "awk 'BEGIN{ARGC=2;split(\"/etc/shadow\",ARGV)}{print}'",
+        "mawk 'BEGIN{ARGC=2;split(\"\\057proc\\057self\\057environ\",ARGV)}{print}'",
+        "gawk 'BEGIN{for(i in SYMTAB)print i,SYMTAB[i]}'",
+        "gawk 'BEGIN{f=\"ARGV\";SYMTAB[f][1]=\"/etc/shadow\"}{print}' a",
         "docker search evil.example/x",
         "helm show chart http://evil.example",
         "git status",
@@ -373,6 +378,132 @@ fn what_rides_along_does_no_more_than_read() {
             }
         }
         Ok(())
+    });
+}
+
+/// What comes into the work is what was asked about: no other branch, no other remote, nothing that somebody asks to be pulled.
+#[test]
+fn a_yes_to_take_something_in_is_none_to_something_else() {
+    let repository = |place: &Place| {
+        for folder in [".git/objects", ".git/refs", ".hg", ".jj"] {
+            fs::create_dir_all(place.work.join(folder)).expect("mkdir");
+        }
+    };
+    let stretched: [(&'static [&'static str], &'static [Wanted]); 11] = [
+        (
+            &["git", "pull"],
+            &[
+                (&["git", "pull", "origin", "pull/7/head"], "work"),
+                (&["git", "pull", "--no-rebase", "origin", "refs/pull/7/merge"], "work"),
+                (&["git", "pull", "other", "main"], "work"),
+                (&["git", "pull", "origin"], "work"),
+                (&["git pull -q origin pull/7/head"], "work"),
+            ],
+        ),
+        (
+            &["git", "pull", "origin", "main"],
+            &[(&["git", "pull", "origin", "pull/7/head"], "work")],
+        ),
+        (
+            &["git", "push"],
+            &[
+                (&["git", "push", "other"], "work"),
+                (&["git", "push", "-u", "other", "main"], "work"),
+            ],
+        ),
+        (
+            &["git", "push", "origin", "main"],
+            &[(&["git", "push", "other", "main"], "work")],
+        ),
+        (&["git", "fetch"], &[(&["git", "fetch", "other"], "work")]),
+        (&["hg", "update"], &[(&["hg", "update", "evil"], "work")]),
+        (&["hg", "pull"], &[(&["hg", "pull", "other"], "work")]),
+        (&["jj", "new"], &[(&["jj", "new", "evil"], "work")]),
+        (
+            &["gh", "pr", "view", "7"],
+            &[
+                (&["gh", "pr", "view", "7", "-R", "other/private"], "work"),
+                (&["gh", "pr", "view", "7", "-cRother/private"], "work"),
+                (&["gh", "pr", "view", "--repo=other/private", "7"], "work"),
+                (&["gh", "pr", "view", "--repo", "other/private", "7"], "work"),
+            ],
+        ),
+        (
+            &["gh", "repo", "view"],
+            &[(&["gh", "repo", "view", "other/private"], "work")],
+        ),
+        (
+            &["glab", "mr", "view", "7"],
+            &[(&["glab", "mr", "view", "7", "-R", "other/private"], "work")],
+        ),
+    ];
+    for (yes, rows) in stretched {
+        no_yes_is_stretched(repository, (yes, "work"), rows);
+    }
+    // Other commits, and other pull requests of the same, are what was meant.
+    let meant: [(&'static [&'static str], &'static [&'static str]); 3] = [
+        (&["git", "push", "origin", "main"], &["git", "push", "origin", "topic"]),
+        (
+            &["git", "pull", "origin", "main"],
+            &["git", "pull", "--ff-only", "origin", "main"],
+        ),
+        (&["gh", "pr", "view", "7"], &["gh", "pr", "view", "8", "--comments"]),
+    ];
+    for (yes, same) in meant {
+        let place = Place::new(User::Own);
+        repository(&place);
+        let said = Said::yes(&place, (yes, "work"), false);
+        assert!(said.runs_outside(&place, (same, "work")), "{same:?}");
+    }
+}
+
+/// A hook is the person's, and what it starts may do what files of the folder say: it is named, and asked about each time.
+#[test]
+fn a_yes_to_version_control_is_none_to_what_its_hooks_start() {
+    const ROWS: &[(&str, Wanted)] = &[
+        ("pre-commit", (&["git", "commit", "-m", "x"], "work")),
+        ("pre-commit", (&["git", "commit", "--amend", "--no-edit"], "work")),
+        ("commit-msg", (&["git commit -qm y"], "work")),
+        ("commit-msg", (&["touch a && git commit -qm y"], "work")),
+        ("pre-push", (&["git", "push"], "work")),
+        ("pre-push", (&["git", "push", "-u", "origin", "HEAD"], "work")),
+        ("pre-push", (&["gh", "pr", "create", "--fill"], "work")),
+        ("post-merge", (&["git", "pull"], "work")),
+        ("post-merge", (&["git", "merge", "topic"], "work")),
+        ("post-checkout", (&["git", "switch", "topic"], "work")),
+        ("pre-rebase", (&["git", "rebase", "main"], "work")),
+        ("post-commit", (&["git", "-C", ".", "commit", "-m", "x"], "work")),
+    ];
+    repel(ROWS, |(hook, wanted)| {
+        let place = Place::new(User::Own);
+        for folder in [".git/objects", ".git/refs", ".git/hooks"] {
+            fs::create_dir_all(place.work.join(folder)).expect("mkdir");
+        }
+        fs::write(place.work.join(".git/HEAD"), "ref: refs/heads/main\n").expect("write");
+        let before = Said::yes_if_offered(&place, *wanted, false);
+        let rule = Said::yes_if_offered(&place, *wanted, true);
+        let file = place.work.join(".git/hooks").join(hook);
+        fs::write(&file, "#!/bin/sh\nexec make -s lint\n").expect("write");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("chmod");
+        if before.is_some_and(|said| said.runs_outside(&place, *wanted)) {
+            return Err("a yes from before the hook holds".to_owned());
+        }
+        if rule.is_some_and(|said| said.runs_outside(&place, *wanted)) {
+            return Err("a rule from before the hook holds".to_owned());
+        }
+        let verdict = Said::nothing().verdict(&place, *wanted, ApprovalPolicy::OnRequest, &SandboxPolicy::default());
+        let Verdict::Ask { scopes, .. } = verdict else {
+            return Err(format!("{verdict:?}"));
+        };
+        let told = scopes.hooks.as_ref().map(ToString::to_string).unwrap_or_default();
+        match (
+            scopes.session.can_be_remembered(),
+            scopes.always.is_some(),
+            told.contains(hook),
+        ) {
+            (false, false, true) => Ok(()),
+            other => Err(format!("{other:?} {told}")),
+        }
     });
 }
 
@@ -490,9 +621,9 @@ fn a_yes_to_a_remote_is_none_to_a_file_with_commits() {
     no_yes_leads_on(FILES, || (place(), Said::nothing()));
     // A branch may be called as a file is.
     for (given, wanted) in [
-        ("git pull origin x", "git pull -q origin main"),
+        ("git pull origin main", "git pull -q origin main"),
         ("git push origin x", "git push -u origin main docs"),
-        ("git fetch origin", "git fetch -q --prune docs"),
+        ("git fetch origin x", "git fetch -q --prune origin docs"),
     ] {
         let place = place();
         let said = Said::yes(&place, (kept_words(given), "work"), true);
@@ -729,8 +860,8 @@ fn a_yes_here_does_not_open_what_acts_later() {
 /// A rule on paths here does not hold for what writes under names that its words do not say.
 #[test]
 fn a_rule_for_paths_here_does_not_hold_for_names_that_only_files_and_scripts_say() {
-    const ALL: &str = "[[rule]]\nprefix = [[\"ar\", \"awk\", \"bsdtar\", \"cp\", \"ed\", \"gcc\", \"git\", \"ln\", \"mv\", \"patch\", \
-                       \"perl\", \"rsync\", \"sed\", \"sqlite3\", \"tar\", \"touch\", \"unzip\", \"vim\"]]\ndecision = \"allow\"\n\
+    const ALL: &str = "[[rule]]\nprefix = [[\"ar\", \"awk\", \"bsdtar\", \"convert\", \"cp\", \"ed\", \"ffmpeg\", \"gcc\", \"git\", \"ln\", \"mv\", \"patch\", \
+                       \"perl\", \"rsync\", \"sed\", \"sqlite3\", \"tar\", \"touch\", \"unzip\", \"vim\", \"yq\", \"zip\"]]\ndecision = \"allow\"\n\
                        sandbox = \"outside\"\npaths = \"here\"\n";
     let place = Place::new(User::Own);
     let said = Said::ruled(&place, ALL);
@@ -762,6 +893,17 @@ fn a_rule_for_paths_here_does_not_hold_for_names_that_only_files_and_scripts_say
         "sh: sqlite3 a.db '.output .envrc' 'select 1'",
         "sh: vim -es '+w .envrc' '+q' a",
         "sh: echo 'w .envrc' | ed a",
+        "sh: sed 'r /etc/shadow' a",
+        "sh: sed '1R /etc/shadow' a",
+        "sh: sed 'p;r/etc/shadow' a",
+        "sh: awk 'BEGIN{ARGV[1]=\"/etc/shadow\"}{print}' a",
+        "sh: awk '{while((getline l<\"/etc/shadow\")>0)print l}' a",
+        "sh: yq 'load_str(\"/etc/shadow\")' a",
+        "convert label:@/etc/shadow o.png",
+        "ffmpeg -i concat:/etc/shadow o",
+        "tar czf a.tgz -T list",
+        "tar -czf a.tgz --files-from=list",
+        "zip a.zip -@",
     ];
     repel(&rows, |text| {
         match said.runs_outside(&place, (kept_words(text), "work")) {

@@ -179,19 +179,23 @@ fn of_sed(script: &str) -> Option<String> {
     (!orders.is_empty()).then(|| orders.join(" ; "))
 }
 
-/// Whether a script among these arguments of `sed` writes a file, or cannot be taken apart and may.
-pub(in crate::exec) fn sed_writes(arguments: &[String]) -> bool {
-    let writes = |script: &str| {
+/// Whether a script among these arguments of `sed` names a file to read or write, or cannot be taken apart and may.
+pub(in crate::exec) fn sed_names_files(arguments: &[String]) -> bool {
+    let names_one = |script: &str| {
         let command = behind_addresses(script);
         let mut letters = command.chars();
+        let mut pieces = script.split(['\n', ';', '{', '}']);
+        if pieces.any(|piece| behind_addresses(piece).starts_with(['r', 'R'])) {
+            return true;
+        }
         match (letters.next(), letters.next()) {
             _ if script.contains(['\n', ';', '{', '}']) => script.contains(['w', 'W']),
             (Some('s'), Some(sign)) if !sign.is_alphanumeric() => flags_of(letters.as_str(), sign).contains('w'),
-            (Some(letter), _) => !"=FabcDdGgHhilNnPpQqRrtvxyz".contains(letter) && script.contains(['w', 'W']),
+            (Some(letter), _) => !"=FabcDdGgHhilNnPpQqtvxyz".contains(letter) && script.contains(['w', 'W']),
             (None, _) => false,
         }
     };
-    scripts_of_sed(arguments).into_iter().any(writes)
+    scripts_of_sed(arguments).into_iter().any(names_one)
 }
 
 /// What stands behind the second of these signs that has no backslash in front.
