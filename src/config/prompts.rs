@@ -17,6 +17,40 @@ const MOST_BYTES: u64 = 256 << 10;
 const MOST_FILES: usize = 1000;
 /// In front of the name of a project's prompt where the person has one of the same name.
 const PROJECT: &str = "project:";
+/// What editors, the chat document and clients of other protocols have commands for: no prompt of a project is called by such a name alone.
+pub const COMMANDS: &[&str] = &[
+    "account",
+    "add",
+    "changes",
+    "clear",
+    "compact",
+    "copy",
+    "diff",
+    "export",
+    "feedback",
+    "files",
+    "fork",
+    "help",
+    "image",
+    "init",
+    "list",
+    "mcp",
+    "mode",
+    "model",
+    "new",
+    "permissions",
+    "recover",
+    "rename",
+    "retry",
+    "review",
+    "rewind",
+    "rollback",
+    "send-output",
+    "setup",
+    "stop",
+    "threads",
+    "undo",
+];
 /// In front of the name of any prompt, where the name alone would call something else.
 pub const FULL: &str = "prompts:";
 
@@ -42,7 +76,7 @@ pub struct Prompts {
 
 impl Prompts {
     /// The prompts of the home folder and of the project's folders. Of two with one name the person's own is called by it,
-    /// and the project's is called `project:name`; among a project's the innermost folder counts.
+    /// and the project's is called `project:name`, as one is that has the name of a command; among a project's the innermost folder counts.
     pub fn read(config: &Config, home: &Path) -> Self {
         let mut found = Self::default();
         for prompt in found.folder(&home.join("prompts"), false) {
@@ -51,7 +85,7 @@ impl Prompts {
         for folder in config.prompt_folders.iter().rev() {
             for mut prompt in found.folder(folder, true) {
                 let is_own = |one: &Prompt| !one.of_project && one.name == prompt.name;
-                if found.all.iter().any(is_own) {
+                if found.all.iter().any(is_own) || COMMANDS.contains(&prompt.name.as_str()) {
                     prompt.name = format!("{PROJECT}{}", prompt.name);
                 }
                 if !found.all.iter().any(|one| one.name == prompt.name) {
@@ -65,12 +99,11 @@ impl Prompts {
 
     /// The prompt that is called so; a project's also by its full name.
     pub fn get(&self, name: &str) -> Option<&Prompt> {
-        let name = name.strip_prefix(FULL).unwrap_or(name);
-        let exact = self.all.iter().find(|prompt| prompt.name == name);
-        exact.or_else(|| {
-            let plain = name.strip_prefix(PROJECT)?;
-            self.all.iter().find(|prompt| prompt.of_project && prompt.name == plain)
-        })
+        let called = |name: &str| self.all.iter().find(|prompt| prompt.name == name);
+        if let Some(name) = name.strip_prefix(FULL) {
+            return called(name).or_else(|| called(&format!("{PROJECT}{name}")));
+        }
+        called(name).or_else(|| called(name.strip_prefix(PROJECT)?).filter(|prompt| prompt.of_project))
     }
 
     /// The name that is most like one that there is not.
@@ -277,6 +310,7 @@ mod tests {
             ("w/.countersign/prompts/both.md", "outer"),
             ("w/inner/.countersign/prompts/both.md", "inner"),
             ("home/prompts/review.md", "mine"),
+            ("w/.countersign/prompts/undo.md", "not undone"),
         ]);
         let prompts = place.read();
         let names: Vec<_> = prompts
@@ -290,6 +324,7 @@ mod tests {
                 ("both", "inner"),
                 ("outer", "outer"),
                 ("project:review", "theirs"),
+                ("project:undo", "not undone"),
                 ("review", "mine")
             ]
         );
@@ -299,6 +334,9 @@ mod tests {
             ("prompts:review", Some("mine")),
             ("project:outer", Some("outer")),
             ("Review", None),
+            ("undo", None),
+            ("project:undo", Some("not undone")),
+            ("prompts:undo", Some("not undone")),
         ] {
             assert_eq!(prompts.get(name).map(|prompt| &prompt.body[..]), body, "{name}");
         }

@@ -57,6 +57,42 @@ async fn a_prompt_for_code_is_offered_on_a_selection_and_runs() {
     );
 }
 
+/// Whatever has a command behind a slash: no prompt of a project takes its name.
+#[test]
+fn a_projects_prompt_takes_the_name_of_no_command() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).expect(path);
+    let mut names: Vec<String> = countersign::chat::line::COMMANDS
+        .iter()
+        .map(|(name, ..)| (*name).to_owned())
+        .collect();
+    let vscode = read("editors/vscode/src/chat/mentions.ts");
+    let list = vscode.split("export const COMMANDS = [").nth(1).expect("a list");
+    let list = list.split("] as const").next().expect("its end");
+    let quoted = list.split("name: \"").skip(1);
+    names.extend(quoted.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())));
+    for file in ["account", "changes", "talk", "threads", "server"] {
+        let Ok(text) = std::fs::read_to_string(root.join(format!("editors/nvim/lua/countersign/commands/{file}.lua")))
+        else {
+            continue;
+        };
+        for line in text.lines().filter(|line| line.contains("composer = true")) {
+            let name = line.trim().split(" = ").next().expect("a name");
+            names.push(name.trim_matches(|c| "[]'".contains(c)).to_owned());
+        }
+    }
+    assert!(
+        names.len() > 40 && names.contains(&"permissions".to_owned()),
+        "{names:?}"
+    );
+    for name in names {
+        assert!(
+            countersign::config::prompts::COMMANDS.contains(&name.as_str()),
+            "{name}"
+        );
+    }
+}
+
 /// However a project describes its prompt, its title is none of ours.
 #[tokio::test]
 async fn a_prompt_passes_for_no_action_of_ours() {
