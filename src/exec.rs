@@ -48,7 +48,7 @@ pub use led_to::{ALL, is_data, led_to};
 pub(crate) use linux::peer_process;
 pub use notifier::start_and_forget;
 pub use output::{Excerpt, FullOutput, KEPT_OUTPUT, Stream, plain};
-pub(crate) use protected::{LED_TO, Later, PROTECTED, git_folders, way};
+pub(crate) use protected::{LED_TO, Later, PROTECTED, git_folders, starts_of_home, way};
 pub use protected::{acts_later, names_that_act, paths_that_act};
 pub use proxy::Traffic;
 pub(crate) use proxy::near;

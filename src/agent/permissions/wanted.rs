@@ -209,17 +209,21 @@ fn is_part(asked: &str, given: &str) -> bool {
 /// What must be said plainly of a permission before it is given; nothing of an ordinary one.
 pub(super) fn warning(turn: &Turn, permission: &Permission) -> Option<String> {
     let home = super::home_of(&turn.services).map(|home| fs::canonicalize(&home).unwrap_or(home));
-    let in_home = |path: &Path, name: &str| home.as_ref().is_some_and(|home| path.starts_with(home.join(name)));
+    danger(home.as_deref(), permission)
+}
+
+fn danger(home: Option<&Path>, permission: &Permission) -> Option<String> {
+    let in_home = |path: &Path, name: &str| home.is_some_and(|home| path.starts_with(home.join(name)));
     match permission {
         Permission::Write { path } => {
             let shown = path.display();
-            if home.as_deref() == Some(path) {
+            if home == Some(path.as_path()) {
                 return Some(format!(
                     "Careful: {shown} is the whole home folder: settings, keys, start-up files and all other projects could be \
                      changed."
                 ));
             }
-            if home.as_ref().is_some_and(|home| home.starts_with(path)) {
+            if home.is_some_and(|home| home.starts_with(path)) {
                 return Some(format!(
                     "Careful: {shown} holds the home folder and everything beside it."
                 ));
@@ -232,16 +236,11 @@ pub(super) fn warning(turn: &Turn, permission: &Permission) -> Option<String> {
                     "Careful: {shown} is where keys are kept; who writes there can let others in."
                 ));
             }
-            let starts = [
-                ".bashrc",
-                ".bash_profile",
-                ".profile",
-                ".zshrc",
-                ".zprofile",
-                ".config",
-                ".local/bin",
-            ];
-            if starts.iter().any(|name| in_home(path, name)) {
+            let holds = |name: &str| home.is_some_and(|home| home.join(name).starts_with(path));
+            if crate::exec::starts_of_home()
+                .iter()
+                .any(|name| in_home(path, name) || holds(name))
+            {
                 return Some(format!(
                     "Careful: {shown} holds what programs of yours start with; what is written there runs outside the sandbox."
                 ));
@@ -258,7 +257,7 @@ pub(super) fn warning(turn: &Turn, permission: &Permission) -> Option<String> {
         }
         Permission::Read { path } => {
             let shown = path.display();
-            let all = path.parent().is_none() || home.as_ref().is_some_and(|home| home.starts_with(path));
+            let all = path.parent().is_none() || home.is_some_and(|home| home.starts_with(path));
             Some(match all {
                 true => format!("Careful: with {shown} all keys and passwords below it could be read."),
                 false => format!(
@@ -270,14 +269,15 @@ pub(super) fn warning(turn: &Turn, permission: &Permission) -> Option<String> {
             Some("Careful: with the network, what a command can read it can send anywhere.".to_owned())
         }
         Permission::UnixSocket { path } => {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let rules = ["docker", "podman", "containerd", "dbus", "bus", "systemd", "X"];
-            let shown = path.display();
-            rules
-                .iter()
-                .any(|word| name.starts_with(word))
-                .then(|| format!("Careful: who talks to {shown} can start programs outside the sandbox."))
+            // Of few is it known what they do for whoever asks, and those that start programs are many.
+            Some(format!(
+                "Careful: what listens at {} runs outside the sandbox and does there what it is asked, which may be to start programs.",
+                path.display()
+            ))
         }
+        Permission::LoopbackPort { port } => Some(format!(
+            "Careful: what listens on port {port} of this machine runs outside the sandbox and does there what it is asked."
+        )),
         Permission::Host { host, .. } => match Host::parse(host) {
             Ok(Host::Below(name)) => Some(format!(
                 "Careful: every host below {name} could be reached, now and later."
@@ -287,7 +287,7 @@ pub(super) fn warning(turn: &Turn, permission: &Permission) -> Option<String> {
             }),
             _ => None,
         },
-        Permission::GitMetadata { .. } | Permission::LoopbackPort { .. } => None,
+        Permission::GitMetadata { .. } => None,
     }
 }
 
@@ -308,6 +308,44 @@ fn belongs_to_system(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_dangerous_is_said_by_table() {
+        let write = |path: &str| Permission::Write { path: path.into() };
+        let socket = |path: &str| Permission::UnixSocket { path: path.into() };
+        let home = Path::new("/home/p");
+        for (permission, expected) in [
+            (write("/home/p/other"), None),
+            (write("/home/p/other/sub"), None),
+            (write("/home/p"), Some("the whole home folder")),
+            (write("/home"), Some("holds the home folder")),
+            (write("/home/p/.ssh"), Some("keys are kept")),
+            (write("/home/p/.bashrc"), Some("programs of yours start with")),
+            (write("/home/p/.zshenv"), Some("programs of yours start with")),
+            (write("/home/p/.bash_aliases"), Some("programs of yours start with")),
+            (write("/home/p/.xprofile"), Some("programs of yours start with")),
+            (write("/home/p/.gitconfig"), Some("programs of yours start with")),
+            (write("/home/p/.npmrc"), Some("programs of yours start with")),
+            (write("/home/p/bin"), Some("programs of yours start with")),
+            (write("/home/p/bin/sub"), Some("programs of yours start with")),
+            (write("/home/p/.local"), Some("programs of yours start with")),
+            (write("/home/p/go"), Some("programs of yours start with")),
+            (write("/home/p/other/.envrc"), Some("act on")),
+            (write("/etc/x"), Some("belongs to the system")),
+            (socket("/run/user/0/bus"), Some("start programs")),
+            (socket("/run/user/0/systemd/private"), Some("start programs")),
+            (socket("/tmp/tmux-1000/default"), Some("start programs")),
+            (socket("/run/user/0/vscode-ipc-1.sock"), Some("start programs")),
+            (socket("/run/snapd.socket"), Some("start programs")),
+            (Permission::LoopbackPort { port: 2375 }, Some("port 2375")),
+            (Permission::Network, Some("send anywhere")),
+        ] {
+            let said = danger(Some(home), &permission);
+            assert_eq!(said.is_some(), expected.is_some(), "{permission}: {said:?}");
+            let words = expected.unwrap_or_default();
+            assert!(said.unwrap_or_default().contains(words), "{permission} {words}");
+        }
+    }
 
     #[test]
     fn hosts_as_they_are_written() {
