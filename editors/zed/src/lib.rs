@@ -12,21 +12,19 @@ impl zed::Extension for Countersign {
         Self
     }
 
-    fn language_server_command(&mut self, id: &LanguageServerId, worktree: &Worktree) -> Result<Command> {
-        // Settings may be the project's (`.zed/settings.json`), which cannot be told from the person's here. So arguments are
-        // not taken from there, and no program that lies in the project.
-        let named = LspSettings::for_worktree(id.as_ref(), worktree)?.binary.and_then(|binary| binary.path);
+    fn language_server_command(&mut self, _: &LanguageServerId, worktree: &Worktree) -> Result<Command> {
+        // Settings may be the project's (`.zed/settings.json`), which cannot be told from the person's here. So neither a program nor
+        // arguments are taken from there: `/bin/sh` would read what the project says in `initialization_options`.
         let env = worktree.shell_env();
         let home = env.iter().find(|(name, _)| name == "HOME").map(|(_, home)| home.as_str());
-        let command = named.or_else(|| worktree.which("countersign")).ok_or(
-            "The program `countersign` is not on PATH. Install it with `cargo install --path . --locked` in Countersign's repository, \
-             or name it in the setting lsp.countersign.binary.path.",
+        let command = worktree.which("countersign").ok_or(
+            "The program `countersign` is not on PATH. Install it with `cargo install --path . --locked` in Countersign's repository.",
         )?;
         match place::is_of_project(&command, &worktree.root_path(), home) {
             false => Ok(Command { command, args: Vec::new(), env }),
             true => Err(format!(
-                "The program {command} lies in a project, from where it is not started. Name one elsewhere by its whole path \
-                 in the setting lsp.countersign.binary.path."
+                "The program {command} lies where a project or a command can have put it, from where it is not started. Put one elsewhere on PATH, \
+                 in front of it."
             )),
         }
     }
