@@ -94,7 +94,7 @@ export function activate(extension: vscode.ExtensionContext): void {
   const proposals = new Proposals(threads);
   const documents = new ProposalDocuments(proposals, log);
   const viewed: Viewed = new Viewed(proposals, documents);
-  const review: Review = new Review(proposals, documents, viewed, isSeen, reviewsInPreview);
+  const review: Review = new Review(proposals, documents, viewed, isSeen, reviewsInPreview, (threadId) => chats.focus(threadId));
   const tree = new ProposalTree(proposals, (proposal) => {
     const view = threads.get(proposal.threadId)?.view;
     return threadName(view ?? { preview: "" }, "Proposed changes", 60);

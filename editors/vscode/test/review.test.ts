@@ -72,6 +72,9 @@ class TextDocument {
   getText(): string {
     return this.text;
   }
+  get lineCount(): number {
+    return this.text.split("\n").length;
+  }
 }
 
 class Editor {
@@ -211,6 +214,8 @@ class Editor {
 class Stage {
   readonly editor = new Editor();
   readonly sent: ProposalDecideParams[] = [];
+  /** Conversations that were shown in a chat. */
+  readonly chats: string[] = [];
   readonly proposal: Proposal;
   readonly review: ReviewModule.Review;
   readonly documents: DocumentsModule.ProposalDocuments;
@@ -235,7 +240,7 @@ class Stage {
     const proposals = new Proposals(threads as unknown as Threads);
     this.documents = new ProposalDocuments(proposals, { warn: () => undefined } as unknown as vscode.LogOutputChannel);
     this.viewed = new Viewed(proposals, this.documents);
-    this.review = new Review(proposals, this.documents, this.viewed, () => true, () => true);
+    this.review = new Review(proposals, this.documents, this.viewed, () => true, () => true, (threadId) => { this.chats.push(threadId); return Promise.resolve(); });
     this.events.fire({ method: "countersign/proposal/created", params: { proposal: this.slim() } });
   }
 
@@ -505,7 +510,10 @@ test("lines that stick to the top of a window cover what lies below them", async
   stage.editor.scroll(97);
   await stage.review.open({ proposalId: "P", path: "/w/a" });
   assert.deepEqual(stage.viewed.all, []);
+  // The line above is there with it: what goes is drawn between them.
   stage.editor.scroll(95);
+  assert.deepEqual(stage.viewed.all, []);
+  stage.editor.scroll(94);
   assert.deepEqual(stage.viewed.all.flatMap(({ hunkIds }) => hunkIds), ["100"]);
 });
 
@@ -516,4 +524,40 @@ test("a change that takes lines away is shown where its place is", async () => {
   await stage.review.open({ proposalId: "P", path: "/w/a" });
   assert.equal(await stage.accept(), undefined);
   assert.deepEqual(await stage.accept(), ["1500"]);
+});
+
+test("lines that go are on the screen where those around them are at once", async () => {
+  // 60 lines go and one comes, in a window of 40.
+  const current = Array.from({ length: 3000 }, (_, i) => `${i}\n`).join("");
+  const hunk: Hunk = { id: "big", status: "pending", range: { start: 1500, end: 1560 }, oldText: Array.from({ length: 60 }, (_, i) => `${1500 + i}\n`).join(""), newText: "x\n" };
+  const stage = new Stage(file("/w/a", { before: current, current, hunks: [hunk] }));
+  stage.editor.room = 40;
+  await stage.review.open({ proposalId: "P", path: "/w/a" });
+  stage.editor.scroll(1490);
+  assert.deepEqual(stage.viewed.all.flatMap(({ hunkIds }) => hunkIds), ["big"], "as the editor tells it: it knows of no lines that go");
+  const other = new Stage(file("/w/a", { before: current, current, hunks: [hunk] }));
+  other.editor.room = 40;
+  await other.review.open({ proposalId: "P", path: "/w/a" });
+  // The line above, and then the line below, but never with the one that comes.
+  other.editor.scroll(1500 - 40);
+  other.editor.scroll(1501);
+  assert.deepEqual(other.viewed.all, []);
+});
+
+test("what a diff editor does not show as it would be made is accepted in the chat", async () => {
+  const current = "if a:\n    b()\nc = 1\n";
+  for (const [name, oldText, newText, range, isHidden] of [
+    ["short", "c = 1\n", "c = 2\n", { start: 2, end: 3 }, false],
+    ["behind a run of blanks", "c = 1\n", `c = 1${" ".repeat(400)}; evil()\n`, { start: 2, end: 3 }, true],
+    ["behind tabs", "c = 1\n", "c = 1\t\t\t; evil()\n", { start: 2, end: 3 }, true],
+    ["very long", "c = 1\n", `c = "${"x".repeat(200)}"\n`, { start: 2, end: 3 }, true],
+    ["indented only", "    b()\n", "b()\n", { start: 1, end: 2 }, true],
+    ["indented deeply", "c = 1\n", `${" ".repeat(40)}c = 2\n`, { start: 2, end: 3 }, false],
+  ] as const) {
+    const stage = new Stage(file("/w/a", { before: current, current, hunks: [{ id: "h", status: "pending", range, oldText, newText }] }));
+    await stage.review.open({ proposalId: "P", path: "/w/a" });
+    const accepted = await stage.accept();
+    assert.equal(accepted === undefined, isHidden, name);
+    assert.deepEqual(stage.chats, isHidden ? ["T"] : [], name);
+  }
 });

@@ -77,7 +77,7 @@ export function permissionWords(permission: Permission): string {
     case "host":
       return `Connect to ${permission.host}${permission.port ? `:${permission.port}` : ""}`;
     case "loopbackPort":
-      return `Listen on port ${permission.port} of this machine`;
+      return `Connect to port ${permission.port} of this machine`;
     case "unixSocket":
       return `Use the socket ${permission.path}`;
   }

@@ -25,6 +25,8 @@ const DECIDED = "This change is no longer pending.";
 const NONE_HERE = "No pending change here.";
 const UNSEEN = "Nothing was accepted yet: this change has not been shown.";
 const UNSEEN_PART = "Nothing was accepted yet: not all of this change has been on the screen.";
+const UNSHOWN = "Nothing was accepted yet: the diff does not show all of this change. It has very long lines, or differs in blanks only.";
+const IN_CHAT = "Show in Chat";
 const MISFIT = "Nothing was accepted: the change no longer fits the file.";
 const SEVERAL = "Nothing was decided: several proposals change this file. Choose one in Proposed Changes.";
 
@@ -39,6 +41,8 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     private readonly viewed: Viewed,
     private readonly isSeen: (threadId: string) => boolean,
     private readonly isPreviewed: () => boolean,
+    /** Shows a conversation in a chat. */
+    private readonly openChat: (threadId: string) => Promise<void>,
   ) {
     this.cleanup = [
       this.lensChanges,
@@ -180,13 +184,22 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
       return;
     }
     const { file, hunk } = next;
+    const name = nameOf(vscode.workspace.asRelativePath(file.path));
+    if (this.viewed.isHidden(hunk)) {
+      await this.openChat(proposal.threadId);
+      void vscode.window.showInformationMessage(plain(`${UNSHOWN} Look at ${name} in the chat, and accept it there.`));
+      return;
+    }
     const why = this.viewed.hasBegun(proposal, hunk) ? UNSEEN_PART : UNSEEN;
     await this.open({ proposalId: proposal.id, path: file.path, hunkIds: [hunk.id] });
     // Where its diff was open all the time it may be behind.
     this.documents.renew(proposal);
     this.viewed.bring(proposal, hunk);
     const rest = more.length === 0 ? "" : more.length === 1 ? " One more change has not been shown: it comes then." : ` ${more.length} more changes have not been shown: they come then, one by one.`;
-    void vscode.window.showInformationMessage(plain(`${why} Look at ${nameOf(vscode.workspace.asRelativePath(file.path))}, and accept again.${rest}`));
+    // Not waited for: it stays until somebody closes it.
+    void vscode.window.showInformationMessage(plain(`${why} Look at ${name}, and accept again.${rest}`), IN_CHAT).then((chosen) => {
+      if (chosen === IN_CHAT) void this.openChat(proposal.threadId);
+    });
   }
 
   /**

@@ -7,7 +7,8 @@ import type { Hunk, HunkId, Proposal, ProposalFile } from "../protocol";
 import { beyondText, diffTitle } from "./beyond";
 import { placeOf } from "./documents";
 import type { ProposalDocuments } from "./documents";
-import { OnScreen } from "./on_screen";
+import { isHidden, OnScreen } from "./on_screen";
+import type { Drawn } from "./on_screen";
 import type { Span } from "./regions";
 import { Shown, yesTo } from "./shown";
 import type { Part, Yes } from "./shown";
@@ -75,6 +76,11 @@ export class Viewed implements vscode.Disposable {
     return this.onScreen.hasBegun(proposal.id, hunk);
   }
 
+  /** Whether diff editors do not show a change as it would be made: its lines are too long, or it is one of blanks that are not marked. */
+  isHidden(hunk: Hunk): boolean {
+    return isHidden(hunk, drawn());
+  }
+
   /** Scrolls the diff editor in view to what of a change was not on the screen yet: all of it, where there is room. */
   bring(proposal: Proposal, hunk: Hunk): void {
     for (const { editors, hunks } of this.inView().filter((diff) => diff.proposal.id === proposal.id)) {
@@ -96,13 +102,14 @@ export class Viewed implements vscode.Disposable {
 
   /** Takes note of what the diff editors show that are in view. */
   private look(): void {
+    const how = drawn();
     for (const { proposal, editors, hunks } of this.inView()) {
-      const visible = editors.flatMap(visibleIn);
       const whole = proposal.files
         .flatMap((file) => file.hunks)
         .filter((hunk) => {
           const at = hunks.get(hunk.id);
-          return at !== undefined && this.onScreen.note(proposal.id, hunk, at, visible);
+          const seen = (editor: vscode.TextEditor): boolean => at !== undefined && this.onScreen.note(proposal.id, hunk, at, visibleIn(editor), editor.document.lineCount);
+          return editors.map(seen).includes(true) && !isHidden(hunk, how);
         });
       if (this.shown.note(proposal, whole.map(({ id }) => id))) {
         this.news.fire({ proposalId: proposal.id, hunkIds: this.shown.of(proposal.id) });
@@ -126,6 +133,14 @@ export class Viewed implements vscode.Disposable {
       return isWhole && editors.length > 0 ? [{ proposal, editors, hunks: this.documents.shownBy(input.original, input.modified) }] : [];
     });
   }
+}
+
+/** How diff editors draw texts, by the person's settings. */
+function drawn(): Drawn {
+  const settings = vscode.workspace.getConfiguration();
+  const wrap = settings.get<string>("diffEditor.wordWrap", "inherit");
+  const wraps = (wrap === "inherit" ? settings.get<string>("editor.wordWrap", "off") : wrap) !== "off";
+  return { wraps, ignoresBlanks: settings.get<boolean>("diffEditor.ignoreTrimWhitespace", true) };
 }
 
 /** The name of the diff editor of a file. */
