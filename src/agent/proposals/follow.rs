@@ -53,11 +53,11 @@ impl Proposals {
     }
 }
 
-async fn follow(services: Weak<Shared>, mut changed: watch::Receiver<u64>) {
+async fn follow(shared: Weak<Shared>, mut changed: watch::Receiver<u64>) {
     while changed.changed().await.is_ok() {
         tokio::time::sleep(A_MOMENT).await;
         changed.mark_unchanged();
-        let Some(shared) = services.upgrade() else { return };
+        let Some(shared) = shared.upgrade() else { return };
         if !aside(move || Proposals { shared }.look_around()).await {
             return;
         }

@@ -75,33 +75,33 @@ impl Proposals {
 
     pub(super) fn save_later(&self, id: &ProposalId) {
         if self.is_kept(id) {
-            let (services, id) = (self.clone(), id.clone());
-            later(move || services.save(&id));
+            let (proposals, id) = (self.clone(), id.clone());
+            later(move || proposals.save(&id));
         }
     }
 
     /// Ends when what was decided so far is on the disk.
     pub async fn saved(&self, id: &ProposalId) {
         if self.is_kept(id) {
-            let (services, id) = (self.clone(), id.clone());
-            aside(move || services.save(&id)).await;
+            let (proposals, id) = (self.clone(), id.clone());
+            aside(move || proposals.save(&id)).await;
         }
     }
 
     /// The server stops in order: from now on nothing is decided, and what waits is left for the next server.
     pub async fn keep_for_later(&self) {
         self.shared.stopping.store(true, Ordering::SeqCst);
-        let services = self.clone();
+        let proposals = self.clone();
         aside(move || {
             let waiting: Vec<ProposalId> = {
-                let state = services.lock();
+                let state = proposals.lock();
                 let waiting = state.entries.iter().filter(|(_, entry)| entry.is_waiting());
                 waiting.map(|(id, _)| id.clone()).collect()
             };
             for id in waiting {
-                services.save(&id);
+                proposals.save(&id);
                 // The next server may be there before this one is gone.
-                if let Some(entry) = services.lock().entries.get_mut(&id) {
+                if let Some(entry) = proposals.lock().entries.get_mut(&id) {
                     entry.held = None;
                 }
             }
@@ -208,7 +208,7 @@ impl Proposals {
         tracing::info!(proposal = %id, thread = %thread_id, "a proposal of an earlier server waits again");
         let waiting = Waiting {
             id: id.clone(),
-            services: self.clone(),
+            proposals: self.clone(),
             ready,
         };
         // What was accepted and not applied any more.

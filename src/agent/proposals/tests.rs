@@ -5,8 +5,10 @@ use crate::agent::editor::{ApplyReply, Editor, EditorChange, EditorStep, Saving}
 use crate::agent::provider::Clients;
 use crate::agent::services::Services;
 use crate::exec::Confinement;
+use crate::ids::HunkId;
 use crate::patch::hunk::hunks;
 use crate::protocol::proposal::ProposalDecision;
+use crate::protocol::proposal::{ProposalDecideParams, ProposalEditParams};
 use crate::tools::Registry;
 use crate::workspace::Edit;
 use crate::workspace::opened::All;
