@@ -4,6 +4,7 @@
 import * as vscode from "vscode";
 import { AccountItem } from "./account";
 import { Attention } from "./chat/attention";
+import { Elsewhere } from "./chat/elsewhere";
 import { onConversation } from "./chat/palette";
 import { ChatSurfaces } from "./chat/surfaces";
 import { Threads } from "./chat/threads";
@@ -77,6 +78,7 @@ export function activate(extension: vscode.ExtensionContext): void {
   const isSeen = (threadId: string): boolean => chats.isSeen(threadId);
   const questions: Questions = new Questions(isSeen, (threadId) => chats.focus(threadId), (problem) => { log.error(`A question could not be asked: ${String(problem)}`); });
   const made = new Ctx(extension.extensionPath, log, threads, questions, (asked) => review.decide(asked.proposalId === undefined ? undefined : asked, "accept"), (command, args) => onConversation(command, args, chats, threads));
+  const elsewhere = new Elsewhere(threads);
   const chats: ChatSurfaces = new ChatSurfaces(extension.extensionUri, {
     threads,
     questions,
@@ -87,6 +89,7 @@ export function activate(extension: vscode.ExtensionContext): void {
     allShown: () => viewed.all,
     seen: () => { questions.look(); },
     folder: folderForConversation,
+    readOnly: (threadId) => elsewhere.show(threadId),
     onState: made.onState,
     trouble: () => made.trouble,
     remedy: () => made.remedy,
@@ -109,7 +112,7 @@ export function activate(extension: vscode.ExtensionContext): void {
   const follow = new Follow(threads, () => chats.inView);
   const mcp = new McpView(threads, () => chats.inView);
   ctx = made;
-  for (const part of [watch, follow, mcp, account, tree, review, viewed, documents, proposals, chats, threads, attention]) {
+  for (const part of [watch, follow, mcp, elsewhere, account, tree, review, viewed, documents, proposals, chats, threads, attention]) {
     made.pushExtCleanup(part);
   }
   const parts: commands.Parts = { ctx: made, chats, review, attention, account, mcp };

@@ -64,7 +64,7 @@ export class McpView implements vscode.TreeDataProvider<Row>, vscode.Disposable 
     return tool === undefined ? serverItem(server) : toolItem(server, tool);
   }
 
-  /** Asks for the servers again and starts anew what has failed. */
+  /** Asks for the servers again and restarts what has failed. */
   async restart(): Promise<void> {
     await this.threads.request("countersign/mcp/refresh", { threadId: this.inView() ?? null });
     await this.read();

@@ -141,6 +141,14 @@ test("a terminal's output as plain lines", () => {
   assert.equal(plain("x\n".repeat(300)), "x\n".repeat(300));
 });
 
+test("a color that begins in what is not drawn goes on behind it", () => {
+  const lines = Array.from({ length: 40 }, (_, i) => (i === 20 ? `\u001b[31m${i}` : i === 30 ? `${i}\u001b[0;1m` : `${i}`)).join("\n");
+  const spans = screen(lines, { first: 5, last: 12 });
+  assert.deepEqual(spans.map(({ classes }) => classes.join(" ")), ["", "dim", "fg-1", "bold"]);
+  assert.equal(spans[2]?.text, "28\n29\n30\n");
+  assert.deepEqual(screen(lines, { first: 20, last: 20 }).map(({ text }) => text).join("").split("\n").length, 40);
+});
+
 test("of a long output the first and the last lines are drawn, and how many are missing is one count", () => {
   const drawn = (text: string, most = {}): string[] => screen(text, most).map((span) => span.text).join("").split("\n");
   const counted = (from: number, to: number): string => Array.from({ length: to - from + 1 }, (_, i) => `${from + i}\n`).join("");

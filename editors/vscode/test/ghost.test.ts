@@ -4,7 +4,6 @@ import { ghostsOf } from "../src/proposals/ghost";
 
 const ghosts = (start: number, end: number, oldText: string, newText: string): [number, string][] => ghostsOf({ range: { start, end }, oldText, newText }).map(({ line, text }) => [line, text]);
 
-/** Shows S-109. */
 test("each line that goes has the one that comes behind it, and the last one the rest", () => {
   for (const [start, end, oldText, newText, expected] of [
     [3, 4, "a = 1\n", "a = 2\n", [[3, "→ a = 2"]]],

@@ -134,8 +134,9 @@ function tellTrouble(trouble: string | null, running: boolean): void {
 function tellUnopened(isInUse: boolean, reason: string): void {
   const again = button("Try Again", () => { post({ type: "reopen" }); }, { class: "primary" });
   const fork = isInUse && threadId !== null ? button("Fork Conversation", () => { if (threadId !== null) post({ type: "threadAction", action: "fork", threadId }); }) : undefined;
+  const read = isInUse && threadId !== null ? button("Show Read-Only", () => { if (threadId !== null) post({ type: "readOnly", threadId }); }) : undefined;
   const begin = button("New Chat", () => { post({ type: "new" }); });
-  redraw(unopenedBox, () => { unopenedBox.replaceChildren(el("p", { role: "alert" }, threadTitle === "" ? "The conversation could not be opened." : `“${threadTitle}” could not be opened.`), el("p", {}, reason), el("div", { class: "buttons" }, again, fork, begin)); }, composer.text);
+  redraw(unopenedBox, () => { unopenedBox.replaceChildren(el("p", { role: "alert" }, threadTitle === "" ? "The conversation could not be opened." : `“${threadTitle}” could not be opened.`), el("p", {}, reason), el("div", { class: "buttons" }, again, read, fork, begin)); }, composer.text);
   unopenedBox.hidden = false;
   head();
 }

@@ -34,6 +34,8 @@ const MOST_IMAGE = 20 << 20;
 /** When a conversation is tried again that another server has open, in ms. */
 const IN_USE_MS = [1000, 3000];
 
+const IN_USE = "This conversation is open in another window or editor.";
+
 /** What is done with a conversation as a whole. */
 export type ConversationAction = CommandName | "archive" | "delete" | "stopTerminals";
 
@@ -132,7 +134,7 @@ export class ChatPage implements vscode.Disposable {
       } catch (error) {
         if (!isConnected()) return;
         const isInUse = kindOf(error) === "threadInUse";
-        this.post({ type: "unopened", threadId: id, isInUse, reason: isInUse ? "It is open in another window or editor. Close it there and try again, or fork it to go on with a copy here." : error instanceof Error ? error.message : String(error) });
+        this.post({ type: "unopened", threadId: id, isInUse, reason: isInUse ? `${IN_USE} Close it there and try again, read it here, or fork it to continue with a copy.` : error instanceof Error ? error.message : String(error) });
         if (!isInUse) return;
       }
     }
@@ -299,9 +301,16 @@ export class ChatPage implements vscode.Disposable {
         if (this.threadId !== undefined) await this.reopen(this.threadId, this.name);
         return;
       case "open":
-        // Only now: what is written before would go to the conversation that was shown until then.
-        if (await this.open(message.threadId)) this.post({ type: "opened" });
+        try {
+          // Only now: what is written before would go to the conversation that was shown until then.
+          if (await this.open(message.threadId)) this.post({ type: "opened" });
+        } catch (error) {
+          if (kindOf(error) !== "threadInUse") throw error;
+          await this.offerInUse(message.threadId);
+        }
         return;
+      case "readOnly":
+        return this.services.readOnly(message.threadId);
       case "new":
         this.fresh();
         return;
@@ -390,6 +399,14 @@ export class ChatPage implements vscode.Disposable {
         await vscode.commands.executeCommand(commands[message.action], ...(message.action === "settings" || message.action === "provider" ? [about[message.action]] : []));
       }
     }
+  }
+
+  /** Another server has a conversation of the list: it can be read here, or forked. */
+  private async offerInUse(threadId: string): Promise<void> {
+    const [read, fork] = ["Show Read-Only", "Fork Conversation"];
+    const chosen = await vscode.window.showInformationMessage(`${IN_USE} Read it here, or fork it to continue with a copy.`, read, fork);
+    if (chosen === read) await this.services.readOnly(threadId);
+    if (chosen === fork) await this.threadAction("fork", threadId);
   }
 
   private async list(search: string, archived: boolean, cursor: string | null): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * Where a code block of an answer belongs in a file: in the place of what it defines anew. Only where that can be told from the text alone; whoever
- * asks has to ask the person otherwise. No editor here, so that plain node can test it.
+ * Where a code block of an answer belongs in a file: in the place of the definition that it replaces. Only where that can be told from the text alone;
+ * otherwise the caller has to ask the person. No editor here, so that plain node can test it.
  */
 import type { LineRange } from "../protocol";
 

@@ -28,6 +28,8 @@ export interface ChatServices {
   folder(): Promise<string | undefined | null>;
   /** The server's state or the folders are others than before: so may be what follows. */
   readonly onState: vscode.Event<unknown>;
+  /** Shows a conversation that another server has open, to be read. */
+  readOnly(threadId: string): Promise<void>;
   /** Why there is no server, in words. */
   trouble(): string | undefined;
   /** What can be done about that first. */

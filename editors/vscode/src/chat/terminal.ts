@@ -18,20 +18,29 @@ const FIRST = 100;
 const LAST = 300;
 
 /** What the server puts in the place of what it has cut out. */
-const CUT_OUT = /^\[… \d+ bytes(?:, (\d+) lines?)? cut out …\]$/;
+const CUT_OUT = /^\[… \d+ bytes(?:, (\d+) lines?)? cut out …\]\r?$/gm;
 
-/** The first and the last lines of an output, drawn, and how many there are between. */
+/** The first and the last lines of an output, drawn, and how many there are between: those cost nothing but counting. */
 export function screen(output: string, { first = FIRST, last = LAST } = {}): Span[] {
+  const ends = [...output.matchAll(/\n/g)].map(({ index }) => index + 1);
+  const left = ends.length + 1 - first - last;
+  const [begins, goesOn] = [ends[first - 1] ?? 0, ends[ends.length - last] ?? 0];
+  if (left <= 0) {
+    return spans(drawn(output, "").lines);
+  }
+  const head = drawn(output.slice(0, begins), "");
+  const between = output.slice(begins, goesOn);
+  const styled = [...between.matchAll(/\u001b\[([0-9;:]*)m/g)].reduce((style, [, parameters]) => restyled(style, parameters ?? ""), head.style); // eslint-disable-line no-control-regex
+  const more = [...between.matchAll(CUT_OUT)].reduce((lines, [, cut]) => lines + Number(cut ?? 0) - 1, left);
+  const said: Span = { text: `\n[… ${more === 1 ? "1 line is" : `${more} lines are`} not shown here …]\n`, classes: ["dim"] };
+  return [...spans(head.lines.slice(0, -1)), said, ...spans(drawn(output.slice(goesOn), styled).lines)];
+}
+
+/** The lines of a text that begins in a style, and the style at its end. */
+function drawn(output: string, begins: string): { lines: Cell[][]; style: string } {
   const lines: Cell[][] = [[]];
-  let left = 0;
-  const leaveOut = (): void => {
-    for (const line of lines.splice(first, lines.length - first - last)) {
-      const cut = CUT_OUT.exec(line.map((cell) => cell.text).join(""));
-      left += cut === null ? 1 : Number(cut[1] ?? 0);
-    }
-  };
   let column = 0;
-  let style = "";
+  let style = begins;
   // Operating-system commands (titles, links), then control sequences, then all other escapes.
   // eslint-disable-next-line no-control-regex
   const pieces = output.matchAll(/\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\|$)|\u001b[P^_X][^\u001b]*(?:\u001b\\|$)|\u001b\[([0-9;:?<=>]*)[ -/]*([@-~]|$)|\u001b[ -/]*[0-~]?|\r\n|[\u0000-\u001f\u007f]|[^\u0000-\u001f\u007f]+/g);
@@ -39,7 +48,6 @@ export function screen(output: string, { first = FIRST, last = LAST } = {}): Spa
     const line = lines.at(-1) ?? [];
     if (piece === "\n" || piece === "\r\n") {
       lines.push([]);
-      if (lines.length > first + 2 * last) leaveOut();
       column = 0;
     } else if (piece === "\r") {
       column = 0;
@@ -56,10 +64,7 @@ export function screen(output: string, { first = FIRST, last = LAST } = {}): Spa
       column = write(line, column, piece, style);
     }
   }
-  if (lines.length > first + last) leaveOut();
-  if (left === 0) return spans(lines);
-  const said: Span = { text: `\n[… ${left === 1 ? "1 line is" : `${left} lines are`} not shown here …]\n`, classes: ["dim"] };
-  return [...spans(lines.slice(0, first)), said, ...spans(lines.slice(first))];
+  return { lines, style };
 }
 
 function write(line: Cell[], column: number, text: string, style: string): number {

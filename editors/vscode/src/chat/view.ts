@@ -163,6 +163,12 @@ function addTurn(view: ThreadView, turn: Turn): void {
   }
 }
 
+/** The same where the last turn goes on elsewhere: nobody has ended it. */
+export function withoutEnd(view: ThreadView): ThreadView {
+  const body = view.rows.at(-1)?.body;
+  return body?.kind === "note" && body.isLost === true ? { ...view, rows: view.rows.slice(0, -1) } : view;
+}
+
 /** What is said below a turn that did not end well. */
 function endOf(turn: Turn): Row | undefined {
   if (turn.error !== undefined && turn.error !== null) {

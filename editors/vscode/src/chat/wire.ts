@@ -55,6 +55,8 @@ export type Remedy = "install" | "start" | "trust" | "folder";
 export type FromPage =
   /** `name`: what the conversation of before a reload is called. */
   | { readonly type: "ready"; readonly threadId: string | null; readonly name: string }
+  /** Shows a conversation that another server has open, to be read. */
+  | { readonly type: "readOnly"; readonly threadId: string }
   /** Tries again to open the conversation that could not be. */
   | { readonly type: "reopen" }
   /** The person is in this page now. */

@@ -77,14 +77,20 @@ export async function play(editor) {
     await until("no question", async () => !(await dialog.isVisible()), 10000);
     return text;
   };
-  await tab.locator(".composer textarea").click();
+  // A dialog that has just closed gives the focus back a moment later, to whom it was of.
+  const goTo = (frame) => until("the focus", async () => {
+    await frame.locator(".composer textarea").click();
+    await sleep(700);
+    return frame.evaluate(() => document.hasFocus());
+  }, 20000);
+  await goTo(tab);
   const inTab = await named();
   check("a command acts on the tab that the person is in, and names its conversation", inTab.includes("“good morning”"), inTab);
-  await chat.locator(".composer textarea").click();
+  await goTo(chat);
   const inSide = await named();
   check("else on the one in the side bar", inSide.includes("“price the apple”"), inSide);
 
-  await chat.locator(".composer textarea").click();
+  await goTo(chat);
   await editor.command("Countersign: New Chat");
   await until("an empty conversation in view", async () => (await chat.locator(".row").count()) === 0, 20000);
   await editor.command("Countersign: Resume Last Conversation");

@@ -50,7 +50,10 @@ export async function play(editor) {
   await until("the command", () => isOnDisk("pwned")).catch(() => undefined);
   check("a yes runs it, in the project's folder", isOnDisk("pwned") && !fs.existsSync(path.join(elsewhere, "pwned")));
   await editor.idle();
-  const after = await editor.text(NAME);
+  const after = await until("the document to be written", async () => {
+    const text = await editor.text(NAME);
+    return text !== planted && text;
+  }).catch(() => editor.text(NAME));
   check("the header is not followed", !after.includes(thread) && !after.includes("elsewhere") && !after.includes("dear"), after);
   await editor.shot("sent");
 }

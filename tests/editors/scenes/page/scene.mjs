@@ -247,7 +247,7 @@ async function kept(editor) {
   await tell(conversation([], "Fix the cart"));
   await tell({ type: "unopened", threadId: "T", isInUse: true, reason: "It is open in another window." });
   check("a conversation that cannot be opened is named, with the reason", /“Fix the cart” could not be opened\.\s*It is open in another window\./.test(await box.innerText()), await box.innerText());
-  equal("and what can be done", (await box.locator("button").allInnerTexts()).join(), "Try Again,Fork Conversation,New Chat");
+  equal("and what can be done", (await box.locator("button").allInnerTexts()).join(), "Try Again,Show Read-Only,Fork Conversation,New Chat");
   check("it is not offered as a new one", !(await page.locator(".empty").isVisible()) && (await page.locator(".title-button").innerText()) === "Fix the cart");
   await box.locator("button", { hasText: "Try Again" }).click();
   equal("it is tried again", (await posted("reopen")).length, 1);
