@@ -159,7 +159,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The same with words of ours on where it goes.
+    /// The same with our own note on where it goes.
     pub(super) fn goes_to(self, place: String) -> Self {
         Self {
             place: Some(place),

@@ -118,7 +118,7 @@ fn run_here(here: role::Here, args: Args) -> ExitCode {
         Ok((cwd, confinement)) => {
             let status = role::run_here(here, args.command, cwd, environment(&confinement), &confinement);
             let is_told = SAID_OR_WANTED.map(ExitCode::from).contains(&status);
-            // Whoever reads it from a file or a pipe gets what the command wrote.
+            // A file or a pipe gets the command's own output and no more.
             if !is_told && !confinement.is_outside() && std::io::stderr().is_terminal() {
                 tell(&may_be_why(&confinement));
             }

@@ -253,14 +253,15 @@ fn candidates(entry: &Path, name: &str) -> Vec<PathBuf> {
     ends.map(|end| entry.join(format!("{name}{end}"))).collect()
 }
 
+/// Whether a file is there that can be started.
 #[cfg(unix)]
-fn is_program(path: &Path) -> bool {
+pub(in crate::exec) fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
+pub(in crate::exec) fn is_program(path: &Path) -> bool {
     path.is_file()
 }
 

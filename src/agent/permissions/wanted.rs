@@ -269,7 +269,7 @@ fn danger(home: Option<&Path>, permission: &Permission) -> Option<String> {
             Some("Careful: with the network, what a command can read it can send anywhere.".to_owned())
         }
         Permission::UnixSocket { path } => {
-            // Of few is it known what they do for whoever asks, and those that start programs are many.
+            // Few sockets are known to be harmless, and many services behind one start programs.
             Some(format!(
                 "Careful: what listens at {} runs outside the sandbox and does there what it is asked, which may be to start programs.",
                 path.display()

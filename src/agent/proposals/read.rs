@@ -1,4 +1,4 @@
-//! Proposals for whoever asks: with their texts, of a thread, of a document.
+//! Reading proposals: one with its texts, those of a thread, those of a document.
 
 use super::entry::{self, Entry};
 use super::placing::{Now, Place, places_now};

@@ -7,6 +7,7 @@ use super::{Later, git_folders, text_of};
 #[cfg(unix)]
 use super::{find, led_to_by_git};
 use crate::exec::git::path_of_bytes;
+use crate::exec::program::is_program;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -77,7 +78,7 @@ pub(super) fn steering(folders: &[PathBuf], top: &Path, home: Option<&Path>) -> 
     found
 }
 
-/// Hooks that git runs on the side of whoever works in a repository.
+/// Client-side hooks of git.
 const HOOKS: [&str; 20] = [
     "applypatch-msg",
     "commit-msg",
@@ -134,17 +135,6 @@ pub(super) fn hooks(folders: &[PathBuf], top: &Path, home: Option<&Path>) -> Vec
     found.sort();
     found.dedup();
     found
-}
-
-#[cfg(unix)]
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
-    path.is_file()
 }
 
 /// The files of settings, the one that counts most last.
