@@ -471,7 +471,15 @@ window.addEventListener("put-back", (event) => {
   const input = event.detail as UserInput[];
   composer.putBack(textOf(input), imagesOf(input), false);
 });
-window.addEventListener("focus", () => { post({ type: "focused" }); });
+// A list or a dialog that closes gives the focus to some page, sooner or later: the person is where they press something.
+let isHere = false;
+window.addEventListener("blur", () => { isHere = false; });
+for (const pressed of ["pointerdown", "keydown"]) {
+  document.addEventListener(pressed, () => {
+    if (!isHere) post({ type: "focused" });
+    isHere = true;
+  }, { capture: true });
+}
 window.addEventListener("connect-model", () => {
   drawConnect(true);
   connectBox.querySelector("input")?.focus();

@@ -180,7 +180,11 @@ export class ChatSurfaces implements vscode.WebviewViewProvider, vscode.WebviewP
   private fill(panel: vscode.WebviewPanel): Surface {
     panel.iconPath = { light: vscode.Uri.joinPath(this.extension, "media", "icon-light.svg"), dark: vscode.Uri.joinPath(this.extension, "media", "icon-dark.svg") };
     const surface = this.place(panel.webview, { isVisible: () => panel.visible, isActive: () => panel.active, reveal: (preserveFocus) => { panel.reveal(undefined, preserveFocus); } }, (title) => { panel.title = title; });
-    panel.onDidChangeViewState(() => { this.services.seen(); });
+    panel.onDidChangeViewState(() => {
+      // Chosen by its tab.
+      if (panel.active) this.last = surface;
+      this.services.seen();
+    });
     panel.onDidDispose(() => { this.remove(surface); });
     return surface;
   }
