@@ -156,12 +156,9 @@ impl Run<'_> {
         let _first = self.planted.set(planted.paths());
     }
 
-    /// It does not run, whether or not something of it was shown.
+    /// It does not run: the person sees that the agent wanted to, and why not.
     fn refused(&self, reason: String) -> ToolOutput {
-        if self.turn.is_open(&self.item_id) {
-            let inside = self.turn.inside();
-            self.not_run(&self.item_id, inside, ItemStatus::Declined, &reason);
-        }
+        self.not_run(&self.item_id, self.turn.inside(), ItemStatus::Declined, &reason);
         ToolOutput::not_done(reason)
     }
 
