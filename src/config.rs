@@ -19,6 +19,7 @@ pub(crate) mod layers;
 pub(crate) mod leftovers;
 pub mod login;
 pub mod mcp;
+pub mod models;
 pub mod network;
 pub mod open;
 pub mod otel;
@@ -50,6 +51,7 @@ use layers::{File, From, Merged};
 pub use layers::{Origin, Origins};
 use login::Login;
 use mcp::ServerSettings;
+use models::{EditTool, ModelSettings};
 use network::Network;
 use otel::{Feedback, Otel};
 use permissions::{Profiles, Subject};
@@ -258,8 +260,12 @@ pub struct Config {
     pub edits: Edits,
     /// What of the editor the model is told.
     pub editor_context: EditorContextSettings,
-    /// Whether the model is offered the tool that proposes patches. Without it, patches in shell commands still count.
+    /// Whether the model is offered a tool that proposes changes. Without it, patches in shell commands still count.
     pub include_apply_patch_tool: bool,
+    /// Requests to the model after which a turn ends.
+    pub max_requests_per_turn: u32,
+    /// What the person says of single models, by name.
+    pub models: BTreeMap<String, ModelSettings>,
     pub features: BTreeMap<String, bool>,
     /// `use_experimental_unified_exec_tool`: see [`Config::unified_exec`].
     pub unified_exec_tool: Option<bool>,
@@ -876,6 +882,13 @@ impl Config {
     fn feature_named(&self, names: &[&str], default: bool) -> bool {
         let set = names.iter().find_map(|name| self.features.get(*name).copied());
         set.unwrap_or(default)
+    }
+
+    /// Which tool a model changes files with, if the person says so.
+    pub fn edit_tool(&self, model: &str) -> Option<EditTool> {
+        let mut models = self.models.iter();
+        let (_, named) = models.find(|(name, _)| name.eq_ignore_ascii_case(model))?;
+        named.edit_tool
     }
 
     /// Whether the model is offered terminals: commands that outlive their call.

@@ -16,6 +16,7 @@ mod client;
 #[cfg(test)]
 mod conformance;
 pub mod credential;
+pub mod edit_tool;
 pub mod error;
 mod failure;
 #[cfg(test)]

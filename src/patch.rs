@@ -3,7 +3,7 @@
 //! The way of a patch: [`recognise`] finds it in a command, [`parse`] reads it, [`plan`](plan::plan) fits it to one
 //! snapshot of the [`files`], [`hunk`]s are what the person decides on, [`rebase`] follows the text while the person
 //! types, and [`disk`] writes the closed files, all or none. Every format of patch text ends in the same
-//! [`parse::Patch`], so that there is one way to match, to plan and to apply.
+//! [`parse::Patch`]; tools that change one file in a call ask for an [`edit`]. There is one way to plan and to apply both.
 //!
 //! Who is asked, where it may be written and how it is shown are decided elsewhere.
 
@@ -11,6 +11,7 @@ pub mod alike;
 pub(crate) mod any_path;
 pub mod diff;
 pub mod disk;
+pub mod edit;
 pub mod files;
 pub mod hunk;
 mod lines;

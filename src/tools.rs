@@ -6,6 +6,7 @@
 pub mod agents;
 pub mod apply_patch;
 pub mod dynamic;
+pub mod edit;
 pub mod exec_command;
 pub mod grep_files;
 pub mod image;
@@ -16,13 +17,16 @@ pub mod request_permissions;
 pub mod request_user_input;
 pub mod server_tool;
 pub mod shell;
+pub mod text_editor;
 pub mod update_plan;
 pub mod view_image;
+pub mod write;
 pub mod write_stdin;
 
 use crate::ids::ItemId;
 use crate::mcp::Server;
-use crate::model::item::{LocalShellAction, ToolSpec};
+use crate::model::item::{LocalShellAction, TEXT_EDITOR, ToolSpec};
+use crate::patch::edit::FileEdit;
 use crate::protocol::item::PlanStep;
 use crate::protocol::permission::Permission;
 use crate::protocol::question::UserQuestion;
@@ -137,6 +141,13 @@ pub struct TerminalWrite {
     pub most_tokens: usize,
 }
 
+/// A change of one file that a call asks for.
+pub struct Edit {
+    pub item_id: ItemId,
+    /// Its path is relative to the thread's folder.
+    pub edit: FileEdit,
+}
+
 /// A call that needs nothing but a look: shown as one item.
 pub struct Look {
     /// In a few words, for the person.
@@ -219,6 +230,10 @@ pub trait Host: Send + Sync {
         workdir: Option<String>,
     ) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 
+    /// Makes one proposal of changes that were asked for one after the other, waits for the person's word, and says what became of
+    /// each.
+    fn propose_edits(&self, edits: Vec<Edit>) -> BoxFuture<'_, Vec<Result<ToolOutput, ToolError>>>;
+
     /// Has a server carry out a call of one of its tools, if the person's policy or the person lets it be made.
     fn call_server_tool(&self, call: server_tool::ServerCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 
@@ -285,6 +300,14 @@ pub trait Tool: Send + Sync {
         false
     }
 
+    /// The change that a call asks for, for tools that change one file in a call: those of one answer are proposed together.
+    ///
+    /// # Errors
+    /// The arguments cannot be read; the answer to the model.
+    fn edit(&self, _call: &Call) -> Result<Option<FileEdit>, ToolError> {
+        Ok(None)
+    }
+
     /// What is shown of a call, for tools that show nothing by themselves.
     fn look(&self, _call: &Call) -> Option<Look> {
         None
@@ -296,7 +319,8 @@ pub trait Tool: Send + Sync {
 /// The only place where tools are listed: what the model is offered and what is bound are one list.
 #[derive(Clone)]
 pub struct Registry {
-    tools: Arc<[Arc<dyn Tool>]>,
+    /// By name, which is asked for much more often than the rest of what a tool says of itself.
+    tools: Arc<[(Arc<str>, Arc<dyn Tool>)]>,
 }
 
 impl Registry {
@@ -306,6 +330,9 @@ impl Registry {
             Arc::new(exec_command::ExecCommand),
             Arc::new(write_stdin::WriteStdin),
             Arc::new(apply_patch::ApplyPatch),
+            Arc::new(text_editor::TextEditor),
+            Arc::new(edit::EditFile),
+            Arc::new(write::WriteFile),
             Arc::new(read_file::ReadFile),
             Arc::new(list_dir::ListDir),
             Arc::new(grep_files::GrepFiles),
@@ -324,21 +351,26 @@ impl Registry {
 
     /// These tools, each under a name of its own.
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
-        Self { tools: tools.into() }
+        let named = tools.into_iter().map(|tool| (tool.name().into(), tool));
+        Self { tools: named.collect() }
     }
 
     /// Those of the tools that fit.
     #[must_use]
     pub fn only(&self, fits: impl Fn(&dyn Tool) -> bool) -> Self {
-        let fitting = self.tools.iter().filter(|tool| fits(tool.as_ref()));
-        Self::new(fitting.cloned().collect())
+        let fitting = self.tools.iter().filter(|(_, tool)| fits(tool.as_ref()));
+        Self {
+            tools: fitting.cloned().collect(),
+        }
     }
 
-    /// The same without the tool of this name.
+    /// The same without the tools of these names.
     #[must_use]
-    pub fn without(&self, name: &str) -> Self {
-        let others = self.tools.iter().filter(|tool| tool.name() != name);
-        Self::new(others.cloned().collect())
+    pub fn without(&self, names: &[&str]) -> Self {
+        let others = self.tools.iter().filter(|(name, _)| !names.contains(&&**name));
+        Self {
+            tools: others.cloned().collect(),
+        }
     }
 
     /// The same with more tools. One whose name is taken already is left out.
@@ -346,28 +378,48 @@ impl Registry {
     pub fn with(&self, more: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         let mut tools: Vec<_> = self.tools.to_vec();
         for tool in more {
-            if tools.iter().all(|known| known.spec().name() != tool.spec().name()) {
-                tools.push(tool);
+            let name: Arc<str> = tool.name().into();
+            if tools.iter().all(|(known, _)| *known != name) {
+                tools.push((name, tool));
             }
         }
-        Self::new(tools)
+        Self { tools: tools.into() }
     }
 
     pub fn specs(&self) -> Vec<ToolSpec> {
-        self.tools.iter().map(|tool| tool.spec()).collect()
+        self.tools.iter().map(|(_, tool)| tool.spec()).collect()
     }
 
-    /// The tool behind a name that the model used.
+    /// The tool behind a name that the model used: its own name, or else another that models use for it.
     pub fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
-        self.tools
-            .iter()
-            .find(|tool| tool.name() == name || tool.aliases().contains(&name))
-            .cloned()
+        let own = self.tools.iter().find(|(own, _)| **own == *name);
+        let found = own.or_else(|| self.tools.iter().find(|(_, tool)| tool.aliases().contains(&name)));
+        found.map(|(_, tool)| tool.clone())
+    }
+
+    /// Whether there is a tool of this very name.
+    pub fn has(&self, name: &str) -> bool {
+        self.tools.iter().any(|(own, _)| **own == *name)
     }
 
     pub fn names(&self) -> Vec<String> {
-        self.tools.iter().map(|tool| tool.name()).collect()
+        self.tools.iter().map(|(name, _)| name.to_string()).collect()
     }
+}
+
+/// Names of the tools that propose changes. A model is offered those of its family; a call of another is carried out all the same.
+pub const EDIT_TOOLS: [&str; 4] = [apply_patch::NAME, TEXT_EDITOR, edit::NAME, write::NAME];
+
+/// Proposes the one change that a call asks for.
+async fn propose_one(tool: &dyn Tool, call: &Call, host: &dyn Host) -> Result<ToolOutput, ToolError> {
+    let Some(edit) = tool.edit(call)? else {
+        return Ok(ToolOutput::not_done("Nothing was asked for."));
+    };
+    let item_id = call.id.as_str().into();
+    let mut proposed = host.propose_edits(vec![Edit { item_id, edit }]).await;
+    proposed
+        .pop()
+        .unwrap_or_else(|| Ok(ToolOutput::not_done("Nothing was proposed.")))
 }
 
 /// Whether a tool changes nothing whatever it is called with.

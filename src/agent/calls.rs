@@ -4,21 +4,29 @@ use super::history::output_for;
 use super::line::{self, Place};
 use super::turn::Turn;
 use crate::model::item::{ContentPart, ResponseItem, ToolOutputPayload};
+use crate::patch::edit::FileEdit;
 use crate::protocol::item::{ItemStatus, ThreadItem};
-use crate::tools::{Call, Host, Look, Payload, Tool, ToolError, ToolOutput};
+use crate::tools::{Call, Edit, Host, Look, Payload, Tool, ToolError, ToolOutput};
 use futures::FutureExt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{Mutex, RwLock};
+use tokio::sync::{Mutex, RwLock, oneshot};
 use tokio::task::JoinHandle;
 
 /// How long a tool may take to stop once the turn is stopped; then it is ended by force.
 const GRACE: Duration = Duration::from_millis(1500);
 
+/// What the model is told of a call whose turn came after the stop.
+const STOPPED: &str = "The person stopped the turn before this call began; nothing of it was done.";
+
 pub(super) struct Calls {
     turn: Arc<Turn>,
     started: Vec<Started>,
+    /// Changes that were called for one after the other, and that become one proposal.
+    edits: Vec<Awaited>,
+    /// The proposals that were made of such.
+    proposing: Vec<JoinHandle<()>>,
     /// Calls that only read share it; any other has it alone. Taken in call order.
     gate: Arc<RwLock<()>>,
     /// Held by the call that decides whether to ask ahead of its turn. Taken in call order.
@@ -34,12 +42,22 @@ struct Started {
     run: JoinHandle<Result<ToolOutput, ToolError>>,
 }
 
+/// A change that waits for those that follow it.
+struct Awaited {
+    call: Call,
+    edit: FileEdit,
+    outcome: oneshot::Sender<Result<ToolOutput, ToolError>>,
+}
+
 impl Calls {
     pub(super) fn new(turn: Arc<Turn>) -> Self {
         turn.asking.begin_answer();
+        turn.misfits.begin_answer();
         Self {
             turn,
             started: Vec::new(),
+            edits: Vec::new(),
+            proposing: Vec::new(),
             gate: Arc::default(),
             decisions: Arc::default(),
             only_commands: true,
@@ -59,18 +77,54 @@ impl Calls {
         if let Some(witness) = self.turn.conversation.witness.get() {
             witness.calling(&self.turn.id, &call);
         }
-        let tools = self.turn.tools();
-        let run = match tools.find(&call.tool) {
+        let run = match self.turn.tool(&call.tool) {
             None => {
+                self.propose_edits();
                 let outcome = Ok(ToolOutput::not_done(self.turn.no_such_tool(&call.tool)));
                 if let Some(witness) = self.turn.conversation.witness.get() {
                     witness.called(&self.turn.id, &call, &outcome, Duration::ZERO);
                 }
                 tokio::spawn(async move { outcome })
             }
-            Some(tool) => self.spawn(tool, call).await,
+            Some(tool) => match tool.edit(&call) {
+                Ok(Some(edit)) => self.await_others(call, edit),
+                Ok(None) => {
+                    self.propose_edits();
+                    self.spawn(tool, call).await
+                }
+                // The tool says again what is wrong with the call.
+                Err(_) => self.spawn(tool, call).await,
+            },
         };
         self.started.push(Started { item, call_id, run });
+    }
+
+    /// A change of one file: made with those that follow it at once.
+    fn await_others(&mut self, call: Call, edit: FileEdit) -> JoinHandle<Result<ToolOutput, ToolError>> {
+        let (outcome, made) = oneshot::channel();
+        self.edits.push(Awaited { call, edit, outcome });
+        tokio::spawn(async move {
+            made.await.unwrap_or_else(|_| {
+                Ok(ToolOutput::not_done(
+                    "This change was not proposed: the work on it broke off. Try it again.",
+                ))
+            })
+        })
+    }
+
+    /// Makes one proposal of the changes that were called for one after the other. Its place in the queue is taken before this
+    /// returns.
+    fn propose_edits(&mut self) {
+        let edits = std::mem::take(&mut self.edits);
+        if edits.is_empty() {
+            return;
+        }
+        self.only_commands = false;
+        let (turn, place) = (self.turn.clone(), Place::take(self.gate.clone().write_owned()));
+        self.proposing.push(tokio::spawn(place.hold(async move {
+            line::reached().await;
+            propose_together(turn, edits).await;
+        })));
     }
 
     /// Gives the call an id of its own, whatever the model sent.
@@ -151,6 +205,7 @@ impl Calls {
 
     /// Waits for all. Gives the outputs in call order and the message of a fatal failure.
     pub(super) async fn finish(mut self) -> (Vec<ResponseItem>, Option<String>) {
+        self.propose_edits();
         let mut outputs = Vec::with_capacity(self.started.len());
         let mut fatal = None;
         // One patience for all of them: however many do not listen, the turn ends in time.
@@ -213,12 +268,42 @@ impl Drop for Calls {
         for started in &self.started {
             started.run.abort();
         }
+        for proposing in &self.proposing {
+            proposing.abort();
+        }
     }
 }
 
 async fn stopped_for(turn: &Turn, grace: Duration) {
     turn.cancel.cancelled().await;
     tokio::time::sleep(grace).await;
+}
+
+/// Proposes changes as one, and tells who watches what came of each.
+async fn propose_together(turn: Arc<Turn>, edits: Vec<Awaited>) {
+    let started = Instant::now();
+    let asked: Vec<_> = edits
+        .iter()
+        .map(|awaited| Edit {
+            item_id: awaited.call.id.as_str().into(),
+            edit: awaited.edit.clone(),
+        })
+        .collect();
+    let outcomes = match turn.cancel.is_cancelled() {
+        true => asked.iter().map(|_| Ok(ToolOutput::not_done(STOPPED))).collect(),
+        false => {
+            let host: &dyn Host = &turn;
+            let proposed = AssertUnwindSafe(host.propose_edits(asked)).catch_unwind().await;
+            proposed.unwrap_or_else(|_| edits.iter().map(|edit| Err(panicked(&edit.call))).collect())
+        }
+    };
+    for (edit, outcome) in edits.into_iter().zip(outcomes) {
+        if let Some(witness) = turn.conversation.witness.get() {
+            witness.called(&turn.id, &edit.call, &outcome, started.elapsed());
+        }
+        // Nobody waits any more where the turn was ended by force.
+        let _gone = edit.outcome.send(outcome);
+    }
 }
 
 /// Runs one call, and tells who watches what came of it.
@@ -236,9 +321,7 @@ async fn witnessed(turn: Arc<Turn>, tool: Arc<dyn Tool>, call: Call) -> Result<T
 /// not begin.
 async fn run(turn: Arc<Turn>, tool: Arc<dyn Tool>, call: Call) -> Result<ToolOutput, ToolError> {
     if turn.cancel.is_cancelled() {
-        return Ok(ToolOutput::not_done(
-            "The person stopped the turn before this call began; nothing of it was done.",
-        ));
+        return Ok(ToolOutput::not_done(STOPPED));
     }
     let Some(look) = tool.look(&call) else {
         return guarded(&turn, tool.as_ref(), &call).await;
@@ -275,14 +358,16 @@ async fn guarded(turn: &Arc<Turn>, tool: &dyn Tool, call: &Call) -> Result<ToolO
     let host: &dyn Host = turn;
     match AssertUnwindSafe(tool.run(call, host)).catch_unwind().await {
         Ok(result) => result,
-        Err(_) => {
-            tracing::error!(tool = %call.tool, "a tool panicked");
-            Err(ToolError::Answer(format!(
-                "{} failed inside Countersign. This is its fault, not yours; try another way.",
-                call.tool
-            )))
-        }
+        Err(_) => Err(panicked(call)),
     }
+}
+
+fn panicked(call: &Call) -> ToolError {
+    tracing::error!(tool = %call.tool, "a tool panicked");
+    ToolError::Answer(format!(
+        "{} failed inside Countersign. This is its fault, not yours; try another way.",
+        call.tool
+    ))
 }
 
 /// A call in a form short enough for the log.

@@ -65,8 +65,8 @@ pub(super) async fn call(
     }
     if only_reads && !sorted.patches.is_empty() {
         return Ok(ToolOutput::failed(format!(
-            "{name} is declared as a tool that only reads, so the change that it came to was not proposed. Propose it with \
-             apply_patch."
+            "{name} is declared as a tool that only reads, so the change that it came to was not proposed. Propose it \
+             yourself."
         )));
     }
     for patch in sorted.patches {

@@ -6,12 +6,14 @@ use super::provider::Provider;
 use super::turn::Turn;
 use super::{command, mode, propose, review, servers, terminals};
 use crate::config::WebSearch;
+use crate::config::models::EditTool;
 use crate::config::permissions::is_built_in;
 use crate::config::provider::WireApi;
 use crate::exec::Confinement;
 use crate::ids::ItemId;
 use crate::mcp::Server;
-use crate::model::item::ToolSpec;
+use crate::model::edit_tool;
+use crate::model::item::{TEXT_EDITOR, ToolSpec};
 use crate::protocol::event::{EventKind, PlanUpdated};
 use crate::protocol::item::{Confined, PlanStep, ThreadItem};
 use crate::protocol::permission::Permission;
@@ -20,8 +22,8 @@ use crate::protocol::settings::SandboxPolicy;
 use crate::store::proposals::Bounds;
 use crate::tools::server_tool::ServerCall;
 use crate::tools::{
-    CommandCall, Host, Reading, Registry, TerminalStart, TerminalWrite, ToolError, ToolOutput, agents, apply_patch,
-    exec_command, request_user_input, view_image, write_stdin,
+    CommandCall, EDIT_TOOLS, Edit, Host, Reading, Registry, TerminalStart, TerminalWrite, Tool, ToolError, ToolOutput,
+    agents, apply_patch, edit, exec_command, request_user_input, view_image, write, write_stdin,
 };
 use crate::workspace::Workspace;
 use futures::future::BoxFuture;
@@ -134,6 +136,15 @@ impl Host for Arc<Turn> {
         })
     }
 
+    fn propose_edits(&self, edits: Vec<Edit>) -> BoxFuture<'_, Vec<Result<ToolOutput, ToolError>>> {
+        Box::pin(async move {
+            match self.may_change() {
+                Ok(()) => propose::edits::run(self, edits).await,
+                Err(refused) => edits.iter().map(|_| Err(refused.clone())).collect(),
+            }
+        })
+    }
+
     fn call_server_tool(&self, call: ServerCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             if !call.tool.read_only {
@@ -181,11 +192,8 @@ impl Host for Arc<Turn> {
 impl Turn {
     /// What the model may call in this conversation: our tools as far as they are on, then the client's.
     pub fn tools(&self) -> Registry {
-        let ours = self.services.tools.clone();
-        let on = self
-            .left_out()
-            .into_iter()
-            .fold(ours, |tools, (name, _)| tools.without(name));
+        let left_out: Vec<&str> = self.left_out().into_iter().map(|(name, _)| name).collect();
+        let on = self.services.tools.without(&left_out);
         let on = match self.is_apart() {
             true => on.only(review::allows),
             // Work apart from the conversation is not the client's.
@@ -199,6 +207,30 @@ impl Turn {
             // It only reads in every mode, and looks by commands.
             true => all,
             false => mode::offered(self.settings.mode, all),
+        }
+    }
+
+    /// The tool behind a name that the model used. One that proposes changes and is another family's is there all the same where
+    /// changes may be proposed: the conversation may have begun with another model, and what is meant is beyond doubt.
+    pub fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        let offered = self.tools();
+        offered.find(name).or_else(|| {
+            let may_edit = EDIT_TOOLS.iter().any(|edit| offered.has(edit));
+            let other = self.services.tools.find(name).filter(|_| may_edit)?;
+            EDIT_TOOLS.contains(&other.name().as_str()).then_some(other)
+        })
+    }
+
+    /// The tools by which this model proposes changes.
+    fn edit_tools(&self) -> &'static [&'static str] {
+        let provider = self.provider.get();
+        let model = provider.map_or(self.settings.model.as_str(), |provider| provider.model.as_str());
+        let chosen = self.config.edit_tool(model);
+        match chosen.unwrap_or_else(|| edit_tool::of_family(model)) {
+            EditTool::ApplyPatch => &[apply_patch::NAME],
+            EditTool::TextEditor => &[TEXT_EDITOR],
+            EditTool::Edit => &[edit::NAME, write::NAME],
+            EditTool::Write => &[write::NAME],
         }
     }
 
@@ -244,14 +276,12 @@ impl Turn {
             true => apart,
             false => collab,
         };
+        let own = self.edit_tools();
+        let off = (
+            !self.config.include_apply_patch_tool,
+            "it is switched off: send patches through shell",
+        );
         [
-            (
-                apply_patch::NAME,
-                (
-                    !self.config.include_apply_patch_tool,
-                    "it is switched off: send patches through shell",
-                ),
-            ),
             (exec_command::NAME, terminals),
             (write_stdin::NAME, terminals),
             (
@@ -285,6 +315,8 @@ impl Turn {
             (agents::LIST, alone),
         ]
         .into_iter()
+        .chain(EDIT_TOOLS.map(|name| (name, off)))
+        .chain(EDIT_TOOLS.map(|name| (name, (!own.contains(&name), "your model proposes changes with another"))))
         .filter_map(|(name, (is_out, why))| is_out.then_some((name, why)))
         .collect()
     }

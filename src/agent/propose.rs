@@ -1,7 +1,9 @@
 //! A patch of the model: planned against what the person sees, checked, proposed, decided, applied, reported.
 
 mod check;
+pub(super) mod edits;
 mod grant;
+mod misfits;
 mod place;
 pub(super) mod report;
 
@@ -21,6 +23,7 @@ use crate::protocol::proposal::{HunkStatus, ProposalStatus};
 use crate::tools::{ToolError, ToolOutput};
 use crate::workspace::{Document, Workspace};
 use check::check;
+pub(super) use misfits::Misfits;
 use place::Place;
 use report::report;
 use std::collections::BTreeMap;
@@ -104,32 +107,59 @@ pub(super) async fn run(
     workdir: Option<String>,
 ) -> Result<ToolOutput, ToolError> {
     let base = crate::workspace::uri::clean(&turn.settings.cwd.join(workdir.as_deref().unwrap_or_default()));
-    let refuse = |files: Vec<(PathBuf, FileChangeKind)>, error: &dyn std::fmt::Display| {
-        show_refused(turn, &item_id, files, error.to_string());
-        ToolError::Answer(format!("The patch was not proposed. {error}"))
-    };
-    let parsed = parse(&text).map_err(|error| refuse(Vec::new(), &error))?;
-    let named: Vec<(PathBuf, FileChangeKind)> = parsed
+    let parsed = parse(&text).map_err(|error| refuse(turn, &item_id, Vec::new(), None, error))?;
+    let named: Named = parsed
         .sections
         .iter()
         .map(|section| (base.join(section.path()), kind_of(section, &base)))
         .collect();
+    let planned: Result<_, PlanError> = planned(turn, &named, move |view| plan(&parsed, &base, view)).await?;
+    let planned = planned.map_err(|error| {
+        let path = error.path().to_owned();
+        refuse(turn, &item_id, named.clone(), Some(&path), error)
+    })?;
+    propose(turn, item_id, planned, named).await
+}
+
+/// Files, and what is wanted of each by the words of the call.
+type Named = Vec<(PathBuf, FileChangeKind)>;
+
+/// Plans something with what the person sees of the files that are named.
+async fn planned<T: Send + 'static>(
+    turn: &Arc<Turn>,
+    named: &Named,
+    plan: impl FnOnce(&View<'_>) -> T + Send + 'static,
+) -> Result<T, ToolError> {
     let asked = readable(turn, named.iter().map(|(path, _)| path.clone()));
     turn.services.editor.look(&turn.conversation.id, asked).await;
-    let (workspace, cwd) = (turn.workspace.clone(), turn.settings.cwd.clone());
     let reading = turn.clone();
-    let plan = move || {
+    crate::tools::blocking(move || {
         let reader = reading.reader();
-        let view = View {
-            workspace: &workspace,
+        plan(&View {
+            workspace: &reading.workspace,
             reader: &reader,
-        };
-        let planned = plan(&parsed, &base, &view)?;
+        })
+    })
+    .await
+}
+
+/// A change that does not fit: shown to the person, and the answer for the model. `path` is the file that it does not fit.
+fn refuse(turn: &Turn, item_id: &ItemId, files: Named, path: Option<&Path>, why: impl std::fmt::Display) -> ToolError {
+    show_refused(turn, item_id, files, why.to_string());
+    turn.misfits
+        .count(turn, path, format!("The change was not proposed. {why}"))
+}
+
+/// Proposes what was planned, waits for the person's decisions, carries them out, and says what became of it.
+async fn propose(turn: &Arc<Turn>, item_id: ItemId, planned: Plan, named: Named) -> Result<ToolOutput, ToolError> {
+    let cwd = turn.settings.cwd.clone();
+    let (planned, changes) = crate::tools::blocking(move || {
         let changes = changes(&planned, &cwd);
-        Ok((planned, changes))
-    };
-    let planned: Result<_, PlanError> = crate::tools::blocking(plan).await?;
-    let (planned, changes) = planned.map_err(|error| refuse(named.clone(), &error))?;
+        (planned, changes)
+    })
+    .await?;
+    turn.misfits
+        .forget(planned.files.iter().map(|file| file.path.as_path()));
     let checked = match check(turn, &planned).await {
         Ok(checked) => checked,
         Err(reason) => {
@@ -250,7 +280,7 @@ fn kind_of(section: &Section, base: &Path) -> FileChangeKind {
 }
 
 /// Shows a patch that came to nothing before anybody was asked: the person sees what the agent tried, and why it was not taken.
-fn show_refused(turn: &Turn, item_id: &ItemId, files: Vec<(PathBuf, FileChangeKind)>, why: String) {
+fn show_refused(turn: &Turn, item_id: &ItemId, files: Named, why: String) {
     let change = |(path, kind)| FileChange {
         path,
         kind,

@@ -23,8 +23,6 @@ use crate::store::{RolloutItem, TurnContextRecord};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Rounds of one turn. A model that calls tools without end is stopped here.
-const MOST_ROUNDS: usize = 1000;
 /// Text of one answer, in bytes. A stream that never ends is stopped here.
 const MOST_TEXT: usize = 8 << 20;
 
@@ -57,7 +55,8 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
         return Ended::Failed(error);
     }
     let mut room = Room::default();
-    for _ in 0..MOST_ROUNDS {
+    let most = turn.config.max_requests_per_turn;
+    for _ in 0..most {
         if turn.cancel.is_cancelled() {
             return Ended::Interrupted;
         }
@@ -74,8 +73,8 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
     Ended::Failed(failure(
         TurnErrorKind::TooManyRounds,
         format!(
-            "The model called tools in {MOST_ROUNDS} rounds without coming to an answer, so the turn was stopped. Look at what it \
-             did and ask again in smaller steps."
+            "The model was asked {most} times (max_requests_per_turn) without coming to an answer, so the turn was stopped. Look at \
+             what it did, and continue or ask again in smaller steps."
         ),
     ))
 }

@@ -6,6 +6,7 @@ use super::apart::Apart;
 use super::asking::Asking;
 use super::conversation::{Along, Conversation};
 use super::pending::{Input, Pending};
+use super::propose::Misfits;
 use super::provider::Provider;
 use super::sampling::WEB_SEARCH;
 use super::services::Services;
@@ -91,6 +92,8 @@ pub struct Turn {
     metadata: Mutex<Metadata>,
     /// Questions about commands of the answer that is being carried out.
     pub asking: Asking,
+    /// Changes that did not fit.
+    pub(super) misfits: Misfits,
     difference: Difference,
     /// Held while an event of the turn is published; taken before the conversation's data, never after.
     shown: Mutex<Shown>,
@@ -190,6 +193,7 @@ impl Turn {
             permissions: Mutex::default(),
             metadata: Mutex::default(),
             asking: Asking::default(),
+            misfits: Misfits::default(),
             hurry: Notify::new(),
             waits_to_retry: AtomicBool::new(false),
             difference: Difference::default(),

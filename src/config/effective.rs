@@ -24,6 +24,8 @@ const LONGEST_POLL: std::time::Duration = std::time::Duration::from_millis(300_0
 
 /// Seconds that a tool of the client's may take where the configuration says nothing; a person may have to do something.
 const DYNAMIC_TOOL_TIMEOUT: u64 = 300;
+/// Requests to the model of one turn: a model that calls tools without end is stopped here.
+const MOST_REQUESTS: u32 = 1000;
 
 /// More retries than anyone waits for.
 const MOST_RETRIES: u32 = 100;
@@ -136,6 +138,10 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         edits: edits(values),
         editor_context: parsed(values, "editor_context").unwrap_or_default(),
         include_apply_patch_tool: flag(values, "include_apply_patch_tool").unwrap_or(true),
+        max_requests_per_turn: count(values, "max_requests_per_turn")
+            .filter(|requests| *requests > 0)
+            .unwrap_or(MOST_REQUESTS),
+        models: parsed(values, "models").unwrap_or_default(),
         features: parsed(values, "features").unwrap_or_default(),
         web_search_key: parsed(values, "web_search"),
         unified_exec_tool: flag(values, "use_experimental_unified_exec_tool"),

@@ -4,6 +4,7 @@
 //! too, so that a configuration can be brought along without a flood of complaints.
 
 use super::mcp::APPROVAL_MODES;
+use super::models;
 
 /// What a key takes.
 #[derive(Clone, Copy, Debug)]
@@ -251,6 +252,11 @@ pub(super) const KEYS: &[Key] = &[
         Kind::Url,
         "Address of the provider `openai` in the place of OpenAI's own.",
     ),
+    anyone(
+        "models",
+        Kind::Map(MODEL),
+        "What holds for single models, by their names as the provider has them.",
+    ),
     later("oss_provider", Kind::Name, "Which local server stands for open models."),
     anyone(
         "model_context_window",
@@ -273,6 +279,12 @@ pub(super) const KEYS: &[Key] = &[
         Kind::Name,
         "What counts for that limit.",
     ),
+    own(
+        "max_requests_per_turn",
+        Kind::Count,
+        "Requests to the model after which a turn ends, whatever it still wants to do.",
+    )
+    .or("1000"),
     anyone(
         "model_reasoning_effort",
         Kind::Name,
@@ -504,7 +516,7 @@ pub(super) const KEYS: &[Key] = &[
     anyone(
         "include_apply_patch_tool",
         Kind::Flag,
-        "Whether the model is offered the tool that proposes patches.",
+        "Whether the model is offered a tool that proposes changes. Patches in commands count in any case.",
     ),
     later(
         "include_permissions_instructions",
@@ -993,6 +1005,13 @@ const APPROVALS_TABLE: &[Key] = &[
         "Id of the provider of that model; without it the thread's.",
     ),
 ];
+
+const MODEL: &[Key] = &[anyone(
+    "edit_tool",
+    Kind::Choice(models::EDIT_TOOLS),
+    "How it says what to change: by patches, by Claude's own tool, by replacing text and writing files, or by whole files only.",
+)
+.or("the tool of its family")];
 
 const USER_COMMANDS: &[Key] = &[person("sandboxed", Kind::Flag, "Run them in the thread's sandbox.").or("false")];
 

@@ -247,6 +247,9 @@ pub enum ToolSpec {
     },
 }
 
+/// The name of Claude's own tool for files.
+pub const TEXT_EDITOR: &str = "str_replace_based_edit_tool";
+
 impl ToolSpec {
     pub fn name(&self) -> &str {
         match self {

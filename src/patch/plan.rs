@@ -5,6 +5,7 @@
 
 pub mod error;
 
+use super::edit::{FileEdit, Misfit, TextChange, insert, replace};
 use super::files::{Files, ReadError, Whole, absolute, real_folder};
 use super::hunk::{PlannedHunk, hunks, hunks_within, with_hunks};
 use super::lines::{BOM, Lines};
@@ -194,16 +195,7 @@ impl Plan {
 /// # Errors
 /// The first section that does not fit, with the number of the others.
 pub fn plan(patch: &Patch, cwd: &Path, files: &dyn Files) -> Result<Plan, PlanError> {
-    let mut board = Board {
-        files,
-        cwd,
-        replaces: patch.language == Language::Envelope,
-        entries: Vec::new(),
-        by_real: HashMap::new(),
-        step: 0,
-        leaving: HashSet::new(),
-        doubtful: HashSet::new(),
-    };
+    let mut board = Board::new(files, cwd, patch.language);
     let mut errors = Vec::new();
     let mut sections = &patch.sections[..];
     for &length in &patch.steps {
@@ -224,6 +216,26 @@ pub fn plan(patch: &Patch, cwd: &Path, files: &dyn Files) -> Result<Plan, PlanEr
         Some(error) => Err(error),
         None => board.finish(),
     }
+}
+
+/// Holds edits against the files, each as those before it leave them. One that does not fit keeps none of the others out.
+///
+/// Relative paths are below `cwd`, which is absolute. The plan comes with why each edit does not fit, in their order.
+///
+/// # Errors
+/// What fits does not go together.
+pub fn plan_each(
+    edits: &[FileEdit],
+    cwd: &Path,
+    files: &dyn Files,
+) -> Result<(Plan, Vec<Option<PlanError>>), PlanError> {
+    let mut board = Board::new(files, cwd, Language::Envelope);
+    let mut errors = Vec::with_capacity(edits.len());
+    for edit in edits {
+        board.step += 1;
+        errors.push(board.edit(edit).err());
+    }
+    Ok((board.finish()?, errors))
 }
 
 /// The files as the sections so far leave them.
@@ -328,6 +340,21 @@ impl Entry {
     }
 }
 
+impl<'f> Board<'f> {
+    fn new(files: &'f dyn Files, cwd: &'f Path, language: Language) -> Self {
+        Self {
+            files,
+            cwd,
+            replaces: language == Language::Envelope,
+            entries: Vec::new(),
+            by_real: HashMap::new(),
+            step: 0,
+            leaving: HashSet::new(),
+            doubtful: HashSet::new(),
+        }
+    }
+}
+
 impl Board<'_> {
     fn name(&self, path: &Path) -> String {
         path.strip_prefix(self.cwd).unwrap_or(path).display().to_string()
@@ -395,12 +422,9 @@ impl Board<'_> {
                 };
                 let text = self.text_of(index, &self.entries[index].now)?;
                 let (text, replaced) = self.updated(index, text.as_ref(), chunks)?;
-                let step = self.step;
-                let entry = &mut self.entries[index];
-                entry.change(step);
-                entry.replaced = replaced.filter(|_| entry.steps == 1 && entry.original.is_some());
-                entry.now.held = Some(Held::Text(text));
-                entry.now.executable = executable.or(entry.now.executable);
+                self.change_text(index, Rc::unwrap_or_clone(text), replaced);
+                let state = &mut self.entries[index].now;
+                state.executable = executable.or(state.executable);
                 Ok(())
             }
             Section::Update {
@@ -417,6 +441,71 @@ impl Board<'_> {
                 executable,
             } => self.copy(from, path, chunks, *executable),
         }
+    }
+
+    fn edit(&mut self, edit: &FileEdit) -> Result<(), PlanError> {
+        let path = absolute(self.cwd, &edit.path);
+        match &edit.change {
+            TextChange::Whole { text } => self.add(path, text, None),
+            TextChange::Replace { old, new, all } => self.replace(path, old, new, *all),
+            TextChange::Insert { after, text } => self.insert_lines(path, *after, text),
+        }
+    }
+
+    fn replace(&mut self, path: PathBuf, old: &str, new: &str, all: bool) -> Result<(), PlanError> {
+        let index = self.entry(path.clone())?;
+        let there = self.text_of(index, &self.entries[index].now)?;
+        let Some(there) = there.filter(|there| !there.is_empty() || !old.is_empty()) else {
+            return match old.is_empty() {
+                true => self.add(path, new, None),
+                false => Err(PlanError::Missing { path, action: "change" }),
+            };
+        };
+        if old == new {
+            return Err(PlanError::SameText { path });
+        }
+        if old.is_empty() {
+            return Err(PlanError::NoOldText { path });
+        }
+        let replaced = replace(&there, old, new, all).map_err(|misfit| match misfit {
+            Misfit::NotFound(search, hint) => PlanError::TextNotFound {
+                path: path.clone(),
+                search,
+                hint,
+            },
+            Misfit::NotUnique(mut lines) => PlanError::TextNotUnique {
+                path: path.clone(),
+                times: lines.len(),
+                lines: {
+                    lines.dedup();
+                    lines
+                },
+            },
+        })?;
+        self.change_text(index, replaced.text, replaced.hunks);
+        Ok(())
+    }
+
+    fn insert_lines(&mut self, path: PathBuf, after: usize, text: &str) -> Result<(), PlanError> {
+        let index = self.entry(path.clone())?;
+        let Some(there) = self.text_of(index, &self.entries[index].now)? else {
+            return Err(PlanError::Missing { path, action: "change" });
+        };
+        let Some(changed) = insert(&there, after, text) else {
+            let lines = Lines::new(&there).len();
+            return Err(PlanError::NoSuchLine { path, after, lines });
+        };
+        self.change_text(index, changed, None);
+        Ok(())
+    }
+
+    /// `replaced` is what was, as far as it is known.
+    fn change_text(&mut self, index: usize, text: String, replaced: Option<Vec<PlannedHunk>>) {
+        let step = self.step;
+        let entry = &mut self.entries[index];
+        entry.change(step);
+        entry.replaced = replaced.filter(|_| entry.steps == 1 && entry.original.is_some());
+        entry.now.held = Some(Held::Text(Rc::new(text)));
     }
 
     /// What is to be changed as text.

@@ -1,7 +1,7 @@
 //! Tools that the client brings along: checked when they are declared, called by a request to the client.
 
-use super::{Call, Host, Look, Registry, Tool, ToolError, ToolOutput, arguments, shown_arguments};
-use crate::model::item::ToolSpec;
+use super::{Call, Host, Look, Registry, Tool, ToolError, ToolOutput, arguments, edit, shown_arguments, write};
+use crate::model::item::{TEXT_EDITOR, ToolSpec};
 use crate::protocol::tool::DynamicToolSpec;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -61,7 +61,11 @@ fn check(spec: &DynamicToolSpec, own: &Registry) -> Result<(), String> {
             "a name has 1 to {MOST_NAME} letters, digits, _ and -, and nothing else"
         ));
     }
-    if own.find(name).is_some() || Registry::standard().find(name).is_some() {
+    if own.has(name)
+        || Registry::standard()
+            .find(name)
+            .is_some_and(|tool| stands_for(tool.as_ref(), name))
+    {
         return Err("Countersign has a tool of this name itself".to_owned());
     }
     if name.starts_with(OF_SERVERS) {
@@ -78,6 +82,13 @@ fn check(spec: &DynamicToolSpec, own: &Registry) -> Result<(), String> {
         return Err("its inputSchema is not a JSON object".to_owned());
     };
     check_schema(schema)
+}
+
+/// Whether a name is that of a tool of ours, and nobody else's. What other programs call the tools that change one file is free: a
+/// client that offers such a tool means its own.
+fn stands_for(tool: &dyn Tool, name: &str) -> bool {
+    let own = tool.name();
+    own == name || ![edit::NAME, write::NAME, TEXT_EDITOR].contains(&own.as_str())
 }
 
 /// Only what every provider needs of a schema: that it is one of an object.
@@ -167,6 +178,8 @@ mod tests {
     fn what_cannot_be_meant_is_refused_by_name() {
         let good = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]});
         let own = Registry::standard();
+        // What other programs call our tools that change one file is free.
+        assert!(declared(&[spec("edit_file", good.clone())], &own).is_ok());
         for (name, schema, part) in [
             ("", good.clone(), "1 to 64"),
             ("has space", good.clone(), "1 to 64"),
@@ -176,6 +189,7 @@ mod tests {
             ("shell", good.clone(), "itself"),
             ("apply_patch", good.clone(), "itself"),
             ("applypatch", good.clone(), "itself"),
+            ("edit", good.clone(), "itself"),
             ("mcp__a__b", good.clone(), "MCP servers"),
             ("t", json!([]), "not a JSON object"),
             ("t", json!("object"), "not a JSON object"),

@@ -78,8 +78,8 @@ impl Tool for ExecCommand {
             name: NAME.to_owned(),
             description: "Runs a command and waits for it a while. If it has not ended by then it runs on, and the answer \
                 holds a session ID: write_stdin waits for more of its output, or types into it. Use it for servers, watchers, \
-                debuggers, interpreters and whatever takes long. It runs in the sandbox, as with shell. Use apply_patch to \
-                change files."
+                debuggers, interpreters and whatever takes long. It runs in the sandbox, as with shell. Files are \
+                changed by the tools that propose changes."
                 .to_owned(),
             strict: false,
             parameters: schema(

@@ -43,7 +43,8 @@ impl Tool for Shell {
                 sandbox: it may read everything, write in the workspace and in the temporary folders (or nothing, if \
                 the environment context says read-only) and has no network unless the context says so. It does not see \
                 text that is unsaved in the editor. Give an argument list; to use shell syntax give [\"bash\", \"-lc\", \
-                \"SCRIPT\"]. Use apply_patch to change files, read_file, list_dir and grep_files to look at them."
+                \"SCRIPT\"]. Files are changed by the tools that propose changes; read_file, list_dir and grep_files look \
+                at them."
                 .to_owned(),
             strict: false,
             parameters: schema(

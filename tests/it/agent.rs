@@ -12,6 +12,7 @@ mod compaction;
 mod context;
 mod diff;
 mod dispatch;
+mod edit_tools;
 mod editor;
 mod feedback;
 mod grants;

@@ -60,7 +60,7 @@ test("every setting has a default and says what it is for", () => {
 });
 
 /** What only the configuration file takes: tables by names of the person's own, and what is set up once for a machine. */
-const FILE_ONLY: ReadonlySet<string> = new Set(["model_providers", "mcp_servers", "permissions", "profiles", "projects", "login", "forced_chatgpt_workspace_id", "otel", "realtime"]);
+const FILE_ONLY: ReadonlySet<string> = new Set(["model_providers", "models", "mcp_servers", "permissions", "profiles", "projects", "login", "forced_chatgpt_workspace_id", "otel", "realtime"]);
 
 test("what the server takes from the editor has a setting, and no setting is unknown to it", () => {
   const source = fs.readFileSync(path.join(root, "..", "..", "src", "config", "keys.rs"), "utf8");

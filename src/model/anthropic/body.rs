@@ -3,8 +3,8 @@
 
 use super::{REDACTED, SIGNATURE};
 use crate::model::catalogue::{self, Thinking};
-use crate::model::item::{ContentPart, ReasoningPart, ResponseItem, ToolOutputPayload, ToolSpec};
-use crate::model::{ModelRequest, wire};
+use crate::model::item::{ContentPart, ReasoningPart, ResponseItem, TEXT_EDITOR, ToolOutputPayload, ToolSpec};
+use crate::model::{ModelRequest, edit_tool, wire};
 use serde_json::{Map, Value, json};
 
 /// Tokens that are left for the answer beside the thoughts.
@@ -43,7 +43,11 @@ pub(in crate::model) fn body(request: &ModelRequest) -> Result<Vec<u8>, serde_js
             body.insert("system".into(), json!([text]));
         }
         if !request.tools.is_empty() {
-            body.insert("tools".into(), request.tools.iter().map(tool).collect());
+            let editor = edit_tool::declared_text_editor(&request.model);
+            body.insert(
+                "tools".into(),
+                request.tools.iter().map(|spec| tool(spec, editor)).collect(),
+            );
             let alone = !request.parallel_tool_calls;
             // Also where no call is wanted: another choice would make the provider read the whole conversation again, uncached
             // (Anthropic, "Prompt caching", what invalidates the cache). A summary that is a call counts as an empty one.
@@ -94,9 +98,14 @@ fn thinking(request: &ModelRequest, most: u32, body: &mut Map<String, Value>) {
     }
 }
 
-/// This API has no free-form tools: their text goes through one parameter.
-fn tool(tool: &ToolSpec) -> Value {
+/// This API has no free-form tools: their text goes through one parameter. `editor` is the type of Claude's own tool for files, for
+/// those that know it.
+fn tool(tool: &ToolSpec, editor: Option<&str>) -> Value {
     match tool {
+        // Its description and schema are the model's own.
+        ToolSpec::Function { name, .. } if name == TEXT_EDITOR && editor.is_some() => {
+            json!({"type": editor, "name": name})
+        }
         ToolSpec::WebSearch { .. } => {
             json!({"type": "web_search_20250305", "name": "web_search", "max_uses": MOST_SEARCHES})
         }
@@ -298,6 +307,27 @@ mod tests {
             summary: vec![ReasoningPart::SummaryText { text: "Hm".into() }],
             content: None,
             encrypted_content: sealed.map(str::to_owned),
+        }
+    }
+
+    /// Claude knows its own tool for files by the type; other models of this wire are told of it as of any function.
+    #[test]
+    fn claudes_own_tool_is_declared_by_its_type() {
+        let tools = |model: &str| {
+            let mut request = request(model, vec![ResponseItem::user("hello")]);
+            request.tools = vec![ToolSpec::Function {
+                name: TEXT_EDITOR.into(),
+                description: "d".into(),
+                strict: false,
+                parameters: json!({"type": "object"}),
+            }];
+            sent(&request)["tools"][0].take()
+        };
+        let declared = json!({"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"});
+        assert_eq!(tools("claude-opus-4-7"), declared);
+        let described = json!({"name": TEXT_EDITOR, "description": "d", "input_schema": {"type": "object"}});
+        for model in ["claude-3-7-sonnet-latest", "kimi-k2"] {
+            assert_eq!(tools(model), described, "{model}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! Why a patch does not fit the files, in words that let the model send a better one.
 
+use crate::patch::edit::Hint;
 use crate::patch::files::{ReadError, Whole};
 use crate::patch::update::{Excerpt, Misfit, MisfitKind};
 use std::borrow::Cow;
@@ -68,6 +69,33 @@ pub enum PlanError {
         .path.display()
     )]
     TooMuch { path: PathBuf, hunk: usize },
+    #[error("{}: {}", .path.display(), NoText { search, hint: *.hint })]
+    TextNotFound {
+        path: PathBuf,
+        search: Box<Search>,
+        hint: Option<Hint>,
+    },
+    #[error(
+        "{}: the old text stands in it {} times, at line {}. No file was changed. Send it with more lines around it, so that it stands \
+         there once, or say that all places are meant.",
+        .path.display(), .times, list(.lines)
+    )]
+    TextNotUnique {
+        path: PathBuf,
+        times: usize,
+        /// Those in which it begins, each once.
+        lines: Vec<usize>,
+    },
+    #[error("{}: the old and the new text are the same, so there is nothing to change. No file was changed.", .path.display())]
+    SameText { path: PathBuf },
+    #[error(
+        "{}: the old text is empty, but the file is there and has text. No file was changed. Name the text that is to be replaced, or \
+         write the whole file.",
+        .path.display()
+    )]
+    NoOldText { path: PathBuf },
+    #[error("{}: there is no line {after} to insert after; the file has {lines} lines. No file was changed.", .path.display())]
+    NoSuchLine { path: PathBuf, after: usize, lines: usize },
     #[error("{first}\nAlso without a place: {}.", others.join(", "))]
     Several {
         first: Box<PlanError>,
@@ -92,7 +120,12 @@ impl PlanError {
             | Self::Exists { path }
             | Self::WouldEmpty { path, .. }
             | Self::Leftover { path, .. }
-            | Self::TooMuch { path, .. } => path,
+            | Self::TooMuch { path, .. }
+            | Self::TextNotFound { path, .. }
+            | Self::TextNotUnique { path, .. }
+            | Self::SameText { path }
+            | Self::NoOldText { path }
+            | Self::NoSuchLine { path, .. } => path,
             Self::Several { first, .. } => first.path(),
         }
     }
@@ -231,6 +264,17 @@ impl From<Excerpt> for Place {
     }
 }
 
+impl Place {
+    /// Where it is, and its lines.
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let marks = match self.differs.contains(&true) && self.differs.contains(&false) {
+            true => " (lines with > differ)",
+            false => "",
+        };
+        write!(f, "\nThe closest place is line {}{marks}:{self}", self.line)
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, line) in self.lines.iter().enumerate() {
@@ -319,15 +363,42 @@ impl fmt::Display for NotFound<'_> {
                 "\nThey stand at line {lines}, which is before the hunk before or the `@@` line: hunks must be in the order of the file."
             )?;
         } else if let Some(closest) = closest {
-            let marks = match closest.differs.contains(&true) && closest.differs.contains(&false) {
-                true => " (lines with > differ)",
-                false => "",
-            };
-            write!(f, "\nThe closest place is line {}{marks}:{closest}", closest.line)?;
+            closest.show(f)?;
         } else {
             write!(f, "\nNothing in the file resembles them.")?;
         }
         write!(f, "\n{AGAIN}")
+    }
+}
+
+struct NoText<'a> {
+    search: &'a Search,
+    hint: Option<Hint>,
+}
+
+impl fmt::Display for NoText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Search { wanted, closest, .. } = self.search;
+        write!(f, "the old text is not in it:\n{}", block(wanted))?;
+        let why = match self.hint {
+            Some(Hint::Blanks) => "Only blanks differ: send indentation and spaces as the file has them.",
+            Some(Hint::Punctuation) => {
+                "Only typographic quotes, dashes or spaces differ: send the characters that the file has."
+            }
+            Some(Hint::Escapes) => {
+                "It has escapes such as \\n or \\\" where the file has the characters themselves: send those."
+            }
+            Some(Hint::AlreadyThere) => "The new text is in the file already; perhaps nothing is left to do.",
+            None => "",
+        };
+        if !why.is_empty() {
+            write!(f, "\n{why}")?;
+        }
+        match closest {
+            Some(closest) => closest.show(f)?,
+            None => f.write_str("\nNothing in the file resembles it.")?,
+        }
+        f.write_str("\nNo file was changed. Send the old text exactly as it stands in the file, without line numbers.")
     }
 }
 

@@ -595,3 +595,104 @@ proptest! {
         }
     }
 }
+
+fn edit(change: TextChange) -> FileEdit {
+    FileEdit {
+        path: "f".into(),
+        change,
+    }
+}
+
+fn replace_one(before: &str, old: &str, new: &str) -> Result<Plan, PlanError> {
+    let change = TextChange::Replace {
+        old: old.to_owned(),
+        new: new.to_owned(),
+        all: false,
+    };
+    let (plan, errors) = plan_each(&[edit(change)], Path::new("/w"), &memory(&[("f", before)]))?;
+    match errors.into_iter().next().flatten() {
+        Some(error) => Err(error),
+        None => Ok(plan),
+    }
+}
+
+#[test]
+fn text_that_does_not_fit_is_explained() {
+    let text = "fn a() {\n    one();\n    two();\n}\nfn b() {\n    one();\n}\n";
+    let table = [
+        (
+            "  three();",
+            "x",
+            &["the old text is not in it:\n  three();", "No file was changed"][..],
+        ),
+        (
+            "\tone();\n\ttwo();",
+            "x",
+            &[
+                "Only blanks differ",
+                "The closest place is line 2",
+                "     2|     one();",
+            ],
+        ),
+        ("one();", "x", &["stands in it 2 times, at line 2, 6."]),
+        ("a", "a", &["the same"]),
+        ("", "x", &["the old text is empty"]),
+    ];
+    for (old, new, parts) in table {
+        let error = replace_one(text, old, new).expect_err("no place").to_string();
+        assert!(error.starts_with("/w/f: "), "{error}");
+        for part in parts {
+            assert!(error.contains(part), "{old:?}: {part}: {error}");
+        }
+    }
+    let insert = |after: usize| {
+        let line = "x".into();
+        plan_each(
+            &[edit(TextChange::Insert { after, text: line })],
+            Path::new("/w"),
+            &memory(&[("f", text)]),
+        )
+        .expect("a plan")
+        .1
+    };
+    assert!(insert(7)[0].is_none());
+    let error = insert(8)[0].as_ref().expect("no such line").to_string();
+    assert!(error.contains("no line 8") && error.contains("has 7 lines"), "{error}");
+}
+
+proptest! {
+    /// Whatever says it, the same change is the same plan: a patch with all lines of the old text, and the old text itself.
+    #[test]
+    fn replaced_text_and_a_patch_make_the_same_plan(
+        lines in proptest::collection::vec("[a-d]{0,3}", 1..12),
+        from in 0usize..12,
+        length in 1usize..6,
+        new in proptest::collection::vec("[a-d]{0,3}", 0..6),
+        ending in prop_oneof![Just("\n"), Just("\r\n")],
+    ) {
+        let from = from % lines.len();
+        let old = &lines[from..(from + length).min(lines.len())];
+        // Every line is told apart, so that there is one place.
+        let name = |(number, line): (usize, &String)| format!("{number}:{line}");
+        let text: String = lines.iter().enumerate().map(name).map(|line| line + ending).collect();
+        let old: Vec<String> = old.iter().enumerate().map(|(at, line)| name((from + at, line))).collect();
+        let said = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        prop_assume!(old != new);
+        let replaced = replace_one(&text, &said(&old), &said(&new));
+        let signed = |sign: char, lines: &[String]| lines.iter().map(|line| format!("{sign}{line}\n")).collect::<String>();
+        let body = format!("@@\n{}{}", signed('-', &old), signed('+', &new));
+        let patched = plan_in(&memory(&[("f", &text)]), &format!("*** Update File: f\n{}", body.trim_end_matches('\n')));
+        let (replaced, patched) = (replaced.expect("it stands there once"), patched.expect("it stands there once"));
+        replaced.files.iter().for_each(check_hunks);
+        prop_assert_eq!(replaced, patched);
+    }
+
+    /// Anything for anything: a plan whose hunks make its text, or an error.
+    #[test]
+    fn any_replacement_is_a_plan_or_an_error(text in any_text(), old in any_text(), new in any_text(), all in any::<bool>()) {
+        let change = TextChange::Replace { old, new, all };
+        if let Ok((plan, _)) = plan_each(&[edit(change)], Path::new("/w"), &memory(&[("f", &text)])) {
+            plan.files.iter().for_each(check_hunks);
+        }
+    }
+}

@@ -69,7 +69,7 @@ pub(in crate::patch) struct Excerpt {
 
 impl Excerpt {
     /// The lines most like those wanted.
-    fn closest(lines: &Lines<'_>, wanted: &[&str]) -> Option<Self> {
+    pub(in crate::patch) fn closest(lines: &Lines<'_>, wanted: &[&str]) -> Option<Self> {
         const MOST: usize = 40;
         let mut range = closest(lines, wanted)?;
         range.end = range.end.min(range.start + MOST);

@@ -516,7 +516,13 @@ async fn a_wish_to_leave_the_sandbox_is_asked_about_only_where_that_is_the_polic
         .run_with(json!({"threadId": thread, "input": input, "settings": settings}))
         .await;
     assert_eq!(story.count("approval/requested"), 0);
-    assert_eq!(story.item("commandExecution")["id"], "c4");
+    // What was refused is shown too.
+    let items = story.items("commandExecution");
+    let shown: Vec<_> = items.iter().map(|item| (&item["id"], &item["status"])).collect();
+    assert_eq!(
+        shown,
+        [(&json!("c3"), &json!("declined")), (&json!("c4"), &json!("completed"))]
+    );
     let refused = stage.requests(4)[3].output("c3").unwrap();
     assert!(refused.contains("on-failure"), "{refused}");
     assert!(!stage.path("../three").exists() && stage.path("four").exists());

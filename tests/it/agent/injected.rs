@@ -52,7 +52,7 @@ type Work = Box<dyn Fn() -> BoxFuture<'static, Result<ToolOutput, ToolError>> + 
 struct Made {
     name: &'static str,
     reads: bool,
-    /// Its description fails from the second time on.
+    /// Its description fails from the third time on: it is read for its name, and for the first request.
     spoiled: Option<AtomicUsize>,
     work: Work,
 }
@@ -60,7 +60,7 @@ struct Made {
 impl Tool for Made {
     fn spec(&self) -> ToolSpec {
         if let Some(times) = &self.spoiled {
-            assert!(times.fetch_add(1, Ordering::Relaxed) == 0, "spoiled");
+            assert!(times.fetch_add(1, Ordering::Relaxed) < 2, "spoiled");
         }
         ToolSpec::Function {
             name: self.name.to_owned(),

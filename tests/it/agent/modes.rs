@@ -58,7 +58,7 @@ async fn partial_settings_keep_the_mode_and_whole_ones_are_in_the_usual_one() {
         (5, false, true),
     ] {
         assert_eq!(
-            (offered(at, "apply_patch"), offered(at, "shell")),
+            (offered(at, "apply_patch") || offered(at, "edit"), offered(at, "shell")),
             (patch, shell),
             "{at}"
         );

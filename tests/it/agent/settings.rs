@@ -173,7 +173,7 @@ model = \"other-model\"";
         ),
         (
             "patch tool",
-            |one| one.offers("apply_patch").into(),
+            |one| (one.offers("apply_patch") || one.offers("edit")).into(),
             [false, true, false].map(Value::from),
         ),
         (

@@ -116,7 +116,7 @@ async fn tools_and_prompts_are_trimmed_to_a_small_window_and_the_person_is_told(
         }
         let request = &stage.requests(1)[0];
         let tools = request.tools();
-        assert!(tools.iter().any(|name| name == "apply_patch"), "{window}: {tools:?}");
+        assert!(tools.iter().any(|name| name == "edit"), "{window}: {tools:?}");
         for tool in ["view_image", "exec_command"] {
             let is_there = tools.iter().any(|name| name == tool);
             assert_eq!(is_there, !is_small, "{window}: {tool} in {tools:?}");
