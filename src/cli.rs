@@ -8,6 +8,7 @@ pub mod config;
 pub mod demo;
 pub mod doctor;
 pub mod editor_config;
+pub mod exec;
 pub mod feedback;
 pub mod login;
 pub mod mcp;
@@ -40,6 +41,8 @@ enum Command {
     Serve(serve::Args),
     /// Serve editors that speak the Agent Client Protocol, such as Zed and those of JetBrains.
     Acp(acp::Args),
+    /// Carry out one task without an editor and without questions, for scripts and continuous integration.
+    Exec(Box<exec::Args>),
     Sandbox(Box<sandbox::Args>),
     /// Carry out a patch or a unified diff on the disk, all or none.
     ApplyPatch(apply_patch::Args),
@@ -96,6 +99,7 @@ pub fn run(cli: Cli) -> ExitCode {
         None => serve::run(cli.serve),
         Some(Command::Serve(args)) => serve::run(args),
         Some(Command::Acp(args)) => acp::run(args),
+        Some(Command::Exec(args)) => exec::run(*args),
         Some(Command::Sandbox(args)) => sandbox::run(*args),
         Some(Command::ApplyPatch(args)) => apply_patch::run(args),
         Some(Command::Rehearse(args)) => rehearse::run(args),

@@ -163,17 +163,22 @@ fn line(thread: &Thread) -> String {
 /// The conversation that is meant.
 fn find(home: &Path, id: &str, with_turns: bool) -> Result<Thread, String> {
     let id = match id {
-        "last" => last(home)?,
+        "last" => last(home, &here()?, None)?,
         id => ThreadId::from(id),
     };
     store::read(home, &id, with_turns).map_err(|error| error.to_string())
 }
 
-fn last(home: &Path) -> Result<ThreadId, String> {
+/// The conversation that was used last in a folder: one that a person holds, or one that was started in these ways.
+///
+/// # Errors
+/// There is none.
+pub(super) fn last(home: &Path, folder: &Path, sources: Option<Vec<String>>) -> Result<ThreadId, String> {
     let params = ThreadListParams {
         limit: Some(1),
         model_providers: Some(Vec::new()),
-        cwd: Some(here()?),
+        cwd: Some(folder.to_owned()),
+        sources,
         ..ThreadListParams::default()
     };
     let page = store::list(home, &params, "").map_err(|error| error.to_string())?;

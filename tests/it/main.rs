@@ -16,6 +16,7 @@ mod doctor;
 mod editor_config;
 mod exec;
 mod files;
+mod headless;
 mod hostile;
 mod model;
 mod packed;

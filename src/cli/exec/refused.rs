@@ -1,0 +1,115 @@
+//! What the agent wanted to do and was not allowed to, or did not manage: the answer to every question is no.
+
+use crate::agent::Agent;
+use crate::protocol::approval::ApprovalResponse;
+use crate::protocol::event::EventKind;
+use crate::protocol::item::{FileChange, ItemStatus, ThreadItem};
+use crate::protocol::mcp::{McpElicitationAction, McpElicitationResponse};
+use crate::protocol::proposal::{ProposalDecideParams, ProposalDecision};
+use crate::shown;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Named in the last line; the output has all of them.
+const MOST_NAMED: usize = 5;
+
+#[derive(Debug, Default)]
+pub(super) struct Refused {
+    /// Commands and calls, as they are shown.
+    declined: Vec<String>,
+    /// Files whose last change came to nothing.
+    unchanged: BTreeSet<PathBuf>,
+}
+
+impl Refused {
+    pub(super) fn note(&mut self, event: &EventKind) {
+        let EventKind::ItemCompleted(completed) = event else {
+            return;
+        };
+        match &completed.item {
+            ThreadItem::CommandExecution {
+                status: ItemStatus::Declined,
+                command,
+                ..
+            } => self.declined.push(shown::line(command)),
+            ThreadItem::McpToolCall {
+                status: ItemStatus::Declined,
+                title,
+                ..
+            }
+            | ThreadItem::ToolCall {
+                status: ItemStatus::Declined,
+                title,
+                ..
+            } => self.declined.push(shown::line(title)),
+            ThreadItem::FileChange { status, changes, .. } => self.changed(*status, changes),
+            _ => {}
+        }
+    }
+
+    fn changed(&mut self, status: ItemStatus, changes: &[FileChange]) {
+        for change in changes {
+            match status {
+                ItemStatus::Completed => self.unchanged.remove(&change.path),
+                _ => self.unchanged.insert(change.path.clone()),
+            };
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.declined.is_empty() && self.unchanged.is_empty()
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let files = self
+            .unchanged
+            .iter()
+            .map(|path| format!("{} was not changed", shown::path(path)));
+        let declined = self.declined.iter().map(|what| format!("refused: {what}"));
+        let all: Vec<String> = declined.chain(files).collect();
+        f.write_str(&all[..all.len().min(MOST_NAMED)].join("; "))?;
+        match all.len().checked_sub(MOST_NAMED) {
+            None | Some(0) => Ok(()),
+            Some(more) => write!(f, "; and {more} more"),
+        }
+    }
+}
+
+/// Says no to what is asked all the same. The policy `never` lets nothing be asked; this is for what asks whatever it says.
+pub(super) fn answer(agent: &Agent, event: &EventKind) {
+    let services = agent.services().clone();
+    match event {
+        EventKind::ApprovalRequested(requested) => {
+            services
+                .approvals
+                .answer(requested.approval.id(), ApprovalResponse::decline());
+        }
+        EventKind::UserInputRequested(requested) => {
+            services.questions.answer(&requested.request.id, None);
+        }
+        EventKind::McpElicitationRequested(requested) => {
+            let declined = McpElicitationResponse {
+                action: McpElicitationAction::Decline,
+                content: None,
+                meta: None,
+            };
+            services.elicitations.answer(&requested.elicitation.id, declined);
+        }
+        EventKind::ProposalCreated(created)
+            if created.proposal.status.is_waiting() && !created.proposal.auto_approved =>
+        {
+            let params = ProposalDecideParams {
+                proposal_id: created.proposal.id.clone(),
+                decision: ProposalDecision::Reject,
+                hunk_ids: None,
+                path: None,
+                feedback: Some("Nobody can be asked in this run.".to_owned()),
+            };
+            tokio::task::spawn_blocking(move || services.proposals.decide(&params).map(drop));
+        }
+        _ => {}
+    }
+}

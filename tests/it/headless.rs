@@ -1,0 +1,338 @@
+//! `countersign exec`: one turn, no editor, no question; what came of it is in the output and in the exit status.
+
+use crate::agent::stage::{apply_patch, bash, rehearse, say};
+use countersign::rehearsal::Running;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+struct Place {
+    folder: TempDir,
+    model: Running,
+}
+
+impl Place {
+    async fn new(script: Value) -> Self {
+        // Not in the temporary folder, which commands may write.
+        let folder = tempfile::Builder::new()
+            .prefix("headless")
+            .tempdir_in("/var/tmp")
+            .expect("a folder");
+        let model = rehearse(script).await;
+        let place = Self { folder, model };
+        for folder in ["home", "work"] {
+            std::fs::create_dir(place.path(folder)).expect("a folder");
+        }
+        place.write("work/a.txt", "one\n");
+        let url = &place.model.base_url;
+        let config = format!(
+            "model = \"rehearsal\"\nmodel_provider = \"rehearsal\"\n[model_providers.rehearsal]\nname = \"Rehearsal\"\nbase_url = \"{url}\"\n\
+             request_max_retries = 0\nstream_max_retries = 0\n"
+        );
+        place.write("home/config.toml", &config);
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().expect("a path").join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).expect("written");
+    }
+
+    fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).expect("a file")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
+        command
+            .arg("exec")
+            .args(arguments)
+            .env("COUNTERSIGN_HOME", self.path("home"))
+            .current_dir(self.path("work"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    async fn run(&self, arguments: &[&str]) -> Ran {
+        let mut command = self.command(arguments);
+        let output = tokio::task::spawn_blocking(move || command.output())
+            .await
+            .expect("it ends")
+            .expect("it runs");
+        Ran::of(&output)
+    }
+
+    async fn piped(&self, arguments: &[&str], words: &'static str) -> Ran {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::piped());
+        let work = move || {
+            let mut child = command.spawn().expect("it runs");
+            // It may have ended without reading.
+            let _closed = std::io::Write::write_all(&mut child.stdin.take().expect("piped"), words.as_bytes());
+            child.wait_with_output().expect("it ends")
+        };
+        Ran::of(&tokio::task::spawn_blocking(work).await.expect("it ends"))
+    }
+}
+
+#[derive(Debug)]
+struct Ran {
+    status: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Ran {
+    fn of(output: &Output) -> Self {
+        Self {
+            status: output.status.code(),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    fn events(&self) -> Vec<Value> {
+        self.out
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON on every line"))
+            .collect()
+    }
+}
+
+fn patch(to: &str) -> String {
+    format!("*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+{to}\n*** End Patch")
+}
+
+#[tokio::test]
+async fn the_answer_is_on_standard_output_and_what_happened_beside_it() {
+    let script = json!([
+        [bash("c1", "cat a.txt")],
+        [apply_patch("c2", &patch("two"))],
+        [say("Now it says two.")]
+    ]);
+    let place = Place::new(script).await;
+    let answer = place.path("answer.md");
+    let ran = place
+        .run(&[
+            "--sandbox",
+            "workspace-write",
+            "--output",
+            answer.to_str().expect("text"),
+            "Change it",
+        ])
+        .await;
+    assert_eq!(
+        (ran.status, ran.out.as_str()),
+        (Some(0), "Now it says two.\n"),
+        "{ran:?}"
+    );
+    let (conversation, happened) = ran.err.split_once('\n').expect("lines");
+    assert!(conversation.starts_with("conversation "), "{conversation}");
+    assert_eq!(happened, "$ cat a.txt (exit status 0)\nM a.txt\n");
+    assert_eq!(
+        (place.text("work/a.txt").as_str(), place.text("answer.md").as_str()),
+        ("two\n", "Now it says two.")
+    );
+    let request = &place.model.requests()[0];
+    assert!(request.body.to_string().contains("Change it"));
+}
+
+/// Without a word about the sandbox nothing is changed; what was refused is said, and is in the status.
+#[tokio::test]
+async fn what_nobody_may_be_asked_about_is_refused_and_said() {
+    let leave = json!({"call": {"tool": "shell", "id": "c2", "arguments": {
+        "command": ["touch", "/var/tmp/never"], "with_escalated_permissions": true, "justification": "Please.",
+    }}});
+    let ask = json!({"call": {"tool": "request_user_input", "id": "c3", "arguments": {
+        "questions": [{"id": "q", "header": "Which", "question": "Which one?", "options": [
+            {"label": "A", "description": "a"}, {"label": "B", "description": "b"},
+        ]}],
+    }}});
+    let script = json!([
+        [apply_patch("c1", &patch("two"))],
+        [leave],
+        [ask],
+        [say("I could not.")]
+    ]);
+    let place = Place::new(script).await;
+    let ran = place.run(&["Change it"]).await;
+    assert_eq!((ran.status, ran.out.as_str()), (Some(3), "I could not.\n"), "{ran:?}");
+    assert_eq!(place.text("work/a.txt"), "one\n");
+    assert!(!Path::new("/var/tmp/never").exists());
+    for words in [
+        "done, but not all of it",
+        "refused: touch /var/tmp/never",
+        "a.txt was not changed",
+    ] {
+        assert!(ran.err.contains(words), "{words}: {ran:?}");
+    }
+}
+
+/// A change that came to nothing at first and was made in the end is no refusal.
+#[tokio::test]
+async fn what_is_made_up_for_is_done() {
+    let wrong = apply_patch("c1", &patch("two").replace("-one", "-nothing like it"));
+    let place = Place::new(json!([[wrong], [apply_patch("c2", &patch("two"))], [say("Done.")]])).await;
+    let ran = place.run(&["-s", "workspace-write", "Change it"]).await;
+    assert_eq!(
+        (ran.status, place.text("work/a.txt").as_str()),
+        (Some(0), "two\n"),
+        "{ran:?}"
+    );
+    assert!(ran.err.contains("(failed: "), "{ran:?}");
+}
+
+#[tokio::test]
+async fn events_come_as_lines_of_json() {
+    let place = Place::new(json!([[bash("c1", "true")], [say("Done.")]])).await;
+    let ran = place.run(&["--json", "Do it"]).await;
+    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
+    let events = ran.events();
+    let methods: Vec<&str> = events
+        .iter()
+        .map(|event| event["method"].as_str().expect("a method"))
+        .collect();
+    assert!(methods.contains(&"countersign/item/agentMessage/delta"), "{methods:?}");
+    assert_eq!(methods.last(), Some(&"countersign/turn/completed"));
+    let completed = &events[events.len() - 1]["params"];
+    assert_eq!(
+        (&completed["lastAgentMessage"], &completed["turn"]["status"]),
+        (&json!("Done."), &json!("completed"))
+    );
+}
+
+#[tokio::test]
+async fn the_task_comes_from_standard_input_with_images_and_a_schema() {
+    let place = Place::new(json!([[say("{\"ok\":true}")]])).await;
+    let pixel = [
+        0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, b'I', b'H', b'D', b'R', 0, 0, 0, 1, 0, 0, 0, 1,
+        8, 6, 0, 0, 0, 0x1f, 0x15, 0xc4, 0x89, 0, 0, 0, 0x0a, b'I', b'D', b'A', b'T', 0x78, 0x9c, 0x63, 0, 1, 0, 0, 5,
+        0, 1, 0x0d, 0x0a, 0x2d, 0xb4, 0, 0, 0, 0, b'I', b'E', b'N', b'D', 0xae, 0x42, 0x60, 0x82,
+    ];
+    std::fs::write(place.path("work/dot.png"), pixel).expect("written");
+    place.write("work/schema.json", "{\"type\": \"object\"}");
+    place.write("work/AGENTS.md", "Speak plainly.");
+    let ran = place
+        .piped(
+            &["-", "--image", "dot.png", "--output-schema", "schema.json"],
+            "Look at this.\n",
+        )
+        .await;
+    assert_eq!((ran.status, ran.out.as_str()), (Some(0), "{\"ok\":true}\n"), "{ran:?}");
+    let body = place.model.requests()[0].body.to_string();
+    for part in [
+        "Look at this.",
+        "data:image/png;base64,",
+        "json_schema",
+        "Speak plainly.",
+    ] {
+        assert!(body.contains(part), "{part}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_is_continued_or_leaves_nothing() {
+    let place = Place::new(json!([[say("Remembered.")], [say("It was blue.")], [say("Gone.")]])).await;
+    assert_eq!(place.run(&["The color is blue."]).await.status, Some(0));
+    let ran = place.run(&["--resume", "last", "Which color was it?"]).await;
+    assert_eq!((ran.status, ran.out.as_str()), (Some(0), "It was blue.\n"), "{ran:?}");
+    assert!(
+        place.model.requests()[1]
+            .body
+            .to_string()
+            .contains("The color is blue.")
+    );
+    let files = |place: &Place| walk(&place.path("home/sessions"));
+    let before = files(&place);
+    let ran = place.run(&["--ephemeral", "Something else"]).await;
+    assert_eq!((ran.status, files(&place)), (Some(0), before), "{ran:?}");
+    let ran = place
+        .run(&["--resume", "0199aaaa-0000-7000-8000-000000000000", "Go on"])
+        .await;
+    assert!(ran.status == Some(1) && !ran.err.is_empty(), "{ran:?}");
+}
+
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.path().is_dir() {
+            true => found.extend(walk(&entry.path())),
+            false => found.push(entry.path()),
+        }
+    }
+    found.sort();
+    found
+}
+
+#[tokio::test]
+async fn bounds_failures_and_wrong_use_have_their_status() {
+    let place = Place::new(json!([{"repeat": true, "outputs": [bash("", "true")]}])).await;
+    let ran = place.run(&["--max-requests", "3", "Go round"]).await;
+    assert_eq!((ran.status, place.model.requests().len()), (Some(4), 3), "{ran:?}");
+    assert!(ran.err.contains("asked 3 times"), "{ran:?}");
+
+    let place =
+        Place::new(json!([[{"fail": {"status": 400, "body": {"error": {"message": "the moon is full"}}}}]])).await;
+    let ran = place.run(&["Hello"]).await;
+    assert!(ran.status == Some(1) && ran.err.contains("the moon is full"), "{ran:?}");
+
+    let place = Place::new(json!([])).await;
+    for (arguments, words) in [
+        (&["  "][..], "the prompt is empty"),
+        (&[][..], "the prompt is empty"),
+        (&["!touch x"], "a command of your own"),
+        (&["--cd", "nowhere", "Hello"], "no folder to work in"),
+        (&["--image", "nothing.png", "Hello"], "nothing.png cannot be read"),
+        (&["--output-schema", "a.txt", "Hello"], "is no JSON"),
+        (&["--resume", "last", "Hello"], "no conversation in this folder"),
+        (&["--sandbox", "anything", "Hello"], "anything"),
+        (&["--max-requests", "0", "Hello"], "0"),
+        (&["-c", "model", "Hello"], "KEY=VALUE"),
+    ] {
+        let ran = place.run(arguments).await;
+        assert!(
+            ran.status == Some(2) && ran.err.contains(words),
+            "{arguments:?}: {ran:?}"
+        );
+    }
+    assert!(place.model.requests().is_empty());
+}
+
+/// A signal stops the turn and its commands; nothing is left.
+#[tokio::test]
+async fn a_signal_stops_it() {
+    let place = Place::new(json!([[bash("c1", "sleep 1234.5")], [say("Never.")]])).await;
+    let mut command = place.command(&["--json", "Wait"]);
+    let mut child = command.spawn().expect("it runs");
+    let pid = i32::try_from(child.id()).expect("a number");
+    let sleeps = || {
+        let found = Command::new("pgrep")
+            .args(["-f", "sleep 1234.5"])
+            .output()
+            .expect("pgrep");
+        !found.stdout.is_empty()
+    };
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !sleeps() {
+        assert!(Instant::now() < deadline, "the command does not run");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(pid).expect("a process"),
+        rustix::process::Signal::INT,
+    )
+    .expect("there");
+    let status = tokio::task::spawn_blocking(move || child.wait())
+        .await
+        .expect("it ends")
+        .expect("it ends");
+    assert_eq!(status.code(), Some(130));
+    assert!(!sleeps());
+}
