@@ -87,7 +87,10 @@ export function activate(extension: vscode.ExtensionContext): void {
     accept: (proposalId, hunkIds, leaveOut) => review.accept(proposalId, hunkIds, leaveOut),
     onShown: (...listening) => viewed.onShown(...listening),
     allShown: () => viewed.all,
-    seen: () => { questions.look(); },
+    seen: () => {
+      questions.look();
+      review.look();
+    },
     folder: folderForConversation,
     readOnly: (threadId) => elsewhere.show(threadId),
     onState: made.onState,

@@ -220,7 +220,10 @@ class Stage {
   readonly review: ReviewModule.Review;
   readonly documents: DocumentsModule.ProposalDocuments;
   readonly viewed: ViewedModule.Viewed;
-  private readonly events = new Emitter<unknown>();
+  /** Whether a chat shows the conversation. */
+  isInChat = true;
+  isPreviewed = true;
+  readonly events = new Emitter<unknown>();
   private readonly connections = new Emitter<boolean>();
 
   constructor(...files: ProposalFile[]) {
@@ -240,7 +243,7 @@ class Stage {
     const proposals = new Proposals(threads as unknown as Threads);
     this.documents = new ProposalDocuments(proposals, { warn: () => undefined } as unknown as vscode.LogOutputChannel);
     this.viewed = new Viewed(proposals, this.documents);
-    this.review = new Review(proposals, this.documents, this.viewed, () => true, () => true, (threadId) => { this.chats.push(threadId); return Promise.resolve(); });
+    this.review = new Review(proposals, this.documents, this.viewed, () => this.isInChat, () => this.isPreviewed, (threadId) => { this.chats.push(threadId); return Promise.resolve(); });
     this.events.fire({ method: "countersign/proposal/created", params: { proposal: this.slim() } });
   }
 
@@ -559,5 +562,32 @@ test("what a diff editor does not show as it would be made is accepted in the ch
     const accepted = await stage.accept();
     assert.equal(accepted === undefined, isHidden, name);
     assert.deepEqual(stage.chats, isHidden ? ["T"] : [], name);
+  }
+});
+
+test("a proposal that came where nobody saw it is announced once", (context) => {
+  context.mock.timers.enable({ apis: ["Date"] });
+  const change = (): ProposalFile => file("/w/a", { before: "a\n", current: "a\n", hunks: [{ id: "h", status: "pending", range: { start: 0, end: 1 }, oldText: "a\n", newText: "b\n" }] });
+  for (const [name, isInChat, leavesAfter, isDecided, expected] of [
+    ["no chat shows it", false, 0, false, 1],
+    ["the chat stays", true, undefined, false, 0],
+    ["the chat was being left", true, 300, false, 1],
+    ["the chat is left later", true, 10_001, false, 0],
+    ["it is decided by then", true, 300, true, 0],
+  ] as const) {
+    const stage = new Stage(change());
+    stage.isPreviewed = false;
+    stage.isInChat = isInChat;
+    const arrived = { ...stage.proposal, id: "Q" };
+    stage.events.fire({ method: "countersign/proposal/created", params: { proposal: arrived } });
+    if (isDecided) stage.events.fire({ method: "countersign/proposal/updated", params: { proposal: { ...arrived, status: "rejected", files: [] } } });
+    stage.review.look();
+    if (leavesAfter !== undefined) {
+      context.mock.timers.tick(leavesAfter);
+      stage.isInChat = false;
+      stage.review.look();
+      stage.review.look();
+    }
+    assert.deepEqual(stage.editor.messages.length, expected, name);
   }
 });

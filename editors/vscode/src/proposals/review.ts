@@ -30,10 +30,15 @@ const IN_CHAT = "Show in Chat";
 const MISFIT = "Nothing was accepted: the change no longer fits the file.";
 const SEVERAL = "Nothing was decided: several proposals change this file. Choose one in Proposed Changes.";
 
+/** Who leaves a chat this soon after a proposal came (ms) is taken not to have seen it. */
+const SEEN_MS = 10_000;
+
 export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   private readonly lensChanges = new vscode.EventEmitter<void>();
   readonly onDidChangeCodeLenses = this.lensChanges.event;
   private readonly cleanup: { dispose(): unknown }[];
+  /** What came where a chat showed it, and when (ms since 1970). */
+  private readonly cameInChat = new Map<string, number>();
 
   constructor(
     private readonly proposals: Proposals,
@@ -52,7 +57,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
         this.lensChanges.fire();
         if (proposal !== undefined && !isWaiting(proposal)) void this.close(proposal);
       }),
-      proposals.onArrival((proposal) => { void this.tell(proposal); }),
+      proposals.onArrival((proposal) => { this.arrived(proposal); }),
       vscode.workspace.onDidChangeTextDocument(({ document }) => {
         if (document.uri.scheme === SCHEME) this.lensChanges.fire();
       }),
@@ -392,11 +397,32 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     return this.filesOf(uri).filter(({ file }) => shownOf(uri) !== undefined || file.hunks.some(isOpen));
   }
 
-  /** Says that a proposal has come, where no chat shows it. It waits whether or not this is read. */
-  private async tell(proposal: Proposal): Promise<void> {
-    if (this.isSeen(proposal.threadId) || this.isPreviewed()) {
+  /** Announces what came just before its chat was left: its reader may not have seen it. */
+  look(): void {
+    for (const [id, at] of this.cameInChat) {
+      const proposal = this.proposals.get(id);
+      if (proposal === undefined || !isWaiting(proposal) || Date.now() - at > SEEN_MS) {
+        this.cameInChat.delete(id);
+      } else if (!this.isSeen(proposal.threadId)) {
+        this.cameInChat.delete(id);
+        void this.announce(proposal);
+      }
+    }
+  }
+
+  private arrived(proposal: Proposal): void {
+    if (this.isPreviewed()) {
       return;
     }
+    if (this.isSeen(proposal.threadId)) {
+      this.cameInChat.set(proposal.id, Date.now());
+    } else {
+      void this.announce(proposal);
+    }
+  }
+
+  /** Says that a proposal has come. It waits whether or not this is read. */
+  private async announce(proposal: Proposal): Promise<void> {
     const names = proposal.files.map((file) => nameOf(vscode.workspace.asRelativePath(file.path)));
     const shown = names.slice(0, 4).join(", ") + (names.length > 4 ? ` and ${names.length - 4} more` : "");
     const chosen = await vscode.window.showInformationMessage(plain(`The agent proposes changes to ${shown}.`), REVIEW, REJECT);
