@@ -3,6 +3,8 @@
 pub mod account;
 pub mod acp;
 pub mod agent;
+#[cfg(test)]
+mod busy;
 pub mod chat;
 pub mod cli;
 pub mod config;

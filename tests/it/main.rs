@@ -7,6 +7,8 @@ mod agent;
 mod apply_patch;
 mod attacks;
 mod bare;
+#[path = "../../src/busy.rs"]
+mod busy;
 mod chat;
 mod cli;
 mod config;

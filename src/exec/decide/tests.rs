@@ -401,7 +401,7 @@ fn rules_are_found_in_long_commands_in_time() {
         (format!("{}git log", "A=1 true; ".repeat(250)), false),
         (format!("cat <<E\n{}\nE\ngit push origin", "x".repeat(70_000)), true),
     ] {
-        let begun = std::time::Instant::now();
+        let before = crate::busy::busy();
         let (argv, grants, sandbox) = (argv(&text), SessionGrants::default(), SandboxPolicy::default());
         let decided = decide(&Case {
             argv: &argv,
@@ -415,7 +415,8 @@ fn rules_are_found_in_long_commands_in_time() {
             beside: None,
         });
         assert_eq!(short(&decided.verdict) == "refuse", refused, "{text:.40}");
-        assert!(begun.elapsed().as_secs() < 20, "{text:.40}");
+        let took = crate::busy::busy() - before;
+        assert!(took.as_secs() < 20, "{text:.40}: {took:?}");
     }
 }
 

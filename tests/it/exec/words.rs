@@ -127,21 +127,14 @@ fn hostile_texts_are_given_up_in_time() {
                 .collect::<String>()
         ),
     ] {
-        let before = busy();
+        let before = crate::busy::busy();
         let judgement = judge(&shell(&text), Path::new("/w"));
-        let took = busy() - before;
+        let took = crate::busy::busy() - before;
         let cut: String = text.chars().take(40).collect();
         assert_ne!(judgement.label, Label::SafeReadonly, "{cut}…");
         assert!(judgement.parts.len() <= 300, "{cut}…");
         assert!(took.as_secs() < 20, "{cut}… took {took:?}");
     }
-}
-
-/// How long a processor has worked for this thread: others may keep it from one for as long as they like.
-fn busy() -> std::time::Duration {
-    let times = std::fs::read_to_string("/proc/thread-self/schedstat").expect("the times of this thread");
-    let nanoseconds = times.split(' ').next().and_then(|time| time.parse().ok());
-    std::time::Duration::from_nanos(nanoseconds.expect("a number"))
 }
 
 /// Pieces of texts that try to slip something by.

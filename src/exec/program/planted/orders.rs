@@ -229,7 +229,7 @@ fn behind_addresses(piece: &str) -> &str {
 pub(in crate::exec) fn fed(text: &str) -> Vec<String> {
     let text = text::read(text);
     let mut found = Vec::new();
-    for written in &text.commands {
+    for written in text.commands.iter().filter(|one| one.is_piped || !one.fed.is_empty()) {
         let starts = runners::beginnings(&written.words);
         if starts.iter().any(|at| runs_input(&written.words[*at..])) {
             found.extend(written.fed.iter().cloned());
