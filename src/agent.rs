@@ -48,6 +48,7 @@ pub mod servers;
 pub mod services;
 pub mod settings;
 mod small;
+mod spending;
 mod stored;
 pub mod stream;
 pub mod subagents;

@@ -51,7 +51,7 @@ use layers::{File, From, Merged};
 pub use layers::{Origin, Origins};
 use login::Login;
 use mcp::ServerSettings;
-use models::{EditTool, ModelSettings};
+use models::ModelSettings;
 use network::Network;
 use otel::{Feedback, Otel};
 use permissions::{Profiles, Subject};
@@ -264,6 +264,8 @@ pub struct Config {
     pub include_apply_patch_tool: bool,
     /// Requests to the model after which a turn ends.
     pub max_requests_per_turn: u32,
+    /// US dollars after which a turn ends; absent: never.
+    pub max_cost_per_turn: Option<f64>,
     /// What the person says of single models, by name.
     pub models: BTreeMap<String, ModelSettings>,
     pub features: BTreeMap<String, bool>,
@@ -884,11 +886,11 @@ impl Config {
         set.unwrap_or(default)
     }
 
-    /// Which tool a model changes files with, if the person says so.
-    pub fn edit_tool(&self, model: &str) -> Option<EditTool> {
+    /// What the person says of a model, by its name in whatever case.
+    pub fn model_settings(&self, model: &str) -> ModelSettings {
         let mut models = self.models.iter();
-        let (_, named) = models.find(|(name, _)| name.eq_ignore_ascii_case(model))?;
-        named.edit_tool
+        let named = models.find(|(name, _)| name.eq_ignore_ascii_case(model));
+        named.map(|(_, settings)| *settings).unwrap_or_default()
     }
 
     /// Whether the model is offered terminals: commands that outlive their call.

@@ -26,14 +26,17 @@ pub mod item;
 mod json;
 mod limits;
 pub mod local;
+pub mod loose;
 mod names;
 pub mod post;
+pub mod price;
 mod reading;
 mod responses;
 pub mod retry;
 pub mod socket;
 pub mod sse;
 mod stream;
+mod text_calls;
 mod trouble;
 pub mod watch;
 pub mod web;
@@ -84,6 +87,8 @@ pub struct ModelRequest {
     pub input: Arc<Vec<ResponseItem>>,
     pub tools: Vec<ToolSpec>,
     pub parallel_tool_calls: bool,
+    /// Whether an answer that is nothing but calls written as text counts as these calls. Absent: as the model's family is known.
+    pub text_calls: Option<bool>,
     /// Sent only to models that take one.
     pub effort: Option<String>,
     pub summary: ReasoningSummary,
@@ -112,6 +117,14 @@ impl ModelRequest {
     /// then would have no answer.
     fn may_call(&self) -> bool {
         self.task != Task::Compaction
+    }
+
+    /// The tools whose calls are looked for in the text of the answer.
+    fn leaking(&self) -> &[ToolSpec] {
+        match self.may_call() && self.output_schema.is_none() {
+            true => &self.tools,
+            false => &[],
+        }
     }
 }
 

@@ -13,6 +13,7 @@ pub mod image;
 pub mod list_dir;
 pub mod mcp_resources;
 pub mod read_file;
+pub mod repair;
 pub mod request_permissions;
 pub mod request_user_input;
 pub mod server_tool;
@@ -394,7 +395,27 @@ impl Registry {
     pub fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let own = self.tools.iter().find(|(own, _)| **own == *name);
         let found = own.or_else(|| self.tools.iter().find(|(_, tool)| tool.aliases().contains(&name)));
-        found.map(|(_, tool)| tool.clone())
+        let found = found.map(|(_, tool)| tool.clone());
+        found.or_else(|| self.find_by_slip(name))
+    }
+
+    /// The one tool whose name, or another for it, is this one but for case, hyphens, and what models put around names.
+    fn find_by_slip(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        let name = ["functions.", "function.", "tools."]
+            .iter()
+            .find_map(|front| name.strip_prefix(front))
+            .unwrap_or(name);
+        // Marks of the model's own that the server left there.
+        let name = name.split("<|").next().unwrap_or(name).trim().trim_end_matches("()");
+        let plain = |name: &str| name.replace('-', "_").to_ascii_lowercase();
+        let is_it = |tool: &dyn Tool, own: &str| {
+            plain(own) == plain(name) || tool.aliases().iter().any(|alias| plain(alias) == plain(name))
+        };
+        let mut found = self.tools.iter().filter(|(own, tool)| is_it(tool.as_ref(), own));
+        match (found.next(), found.next()) {
+            (Some((_, tool)), None) if !name.is_empty() => Some(tool.clone()),
+            _ => None,
+        }
     }
 
     /// Whether there is a tool of this very name.

@@ -133,7 +133,7 @@ fn answer(turn: &Turn) -> Result<Value, Failure> {
     match (turn.status, &turn.error) {
         (TurnStatus::Interrupted, _) => stopped("cancelled"),
         (TurnStatus::Failed, Some(error)) => match error.kind {
-            TurnErrorKind::TooManyRounds => stopped("max_turn_requests"),
+            TurnErrorKind::TooManyRounds | TurnErrorKind::CostLimitExceeded => stopped("max_turn_requests"),
             TurnErrorKind::Incomplete if error.message.contains("max_output_tokens") => stopped("max_tokens"),
             TurnErrorKind::Refused => stopped("refusal"),
             kind => Err(Failure {
@@ -355,8 +355,11 @@ impl Follower {
             EventKind::TokenUsageUpdated(usage) => {
                 if let Some(window) = usage.token_usage.model_context_window {
                     let used = usage.token_usage.last.total_tokens;
-                    self.update(json!({"sessionUpdate": "usage_update", "used": used, "size": window}))
-                        .await;
+                    let mut update = json!({"sessionUpdate": "usage_update", "used": used, "size": window});
+                    if let Some(cost) = usage.token_usage.cost {
+                        update["cost"] = json!({"amount": cost.usd, "currency": "USD"});
+                    }
+                    self.update(update).await;
                 }
             }
             EventKind::Warning(warning) => self.notice("warning", &warning.message).await,

@@ -5,6 +5,7 @@
 //! conversation; the rest of the agent asks the turn and need not know which it is.
 
 use super::history::History;
+use super::provider::Provider;
 use super::review::Entered;
 use super::turn::Turn;
 use crate::model::item::ResponseItem;
@@ -66,12 +67,23 @@ impl Turn {
         }
     }
 
-    /// Counts the tokens of one response. Of a turn apart they are spent, but fill nothing of the conversation's window.
-    pub fn add_usage(&self, last: TokenUsage, window: Option<u32>) {
-        match &self.apart {
-            None => self.conversation.add_usage(last, window),
-            Some(_) => self.conversation.add_usage_apart(last),
+    /// Counts the tokens of one response, absent where the provider does not say, and what it cost. Of a turn apart they are spent, but
+    /// fill nothing of the conversation's window.
+    pub fn add_usage(&self, last: Option<TokenUsage>) {
+        let provider = self.provider();
+        let usd = last.and_then(|last| provider.cost(&last));
+        self.spending.add(usd);
+        match (last, &self.apart) {
+            (Some(last), None) => self.conversation.add_usage(last, provider.context_window, usd),
+            (last, _) => self.conversation.add_usage_apart(last.unwrap_or_default(), usd),
         }
+    }
+
+    /// The same of a response to what was not the turn's conversation.
+    pub(super) fn add_usage_of(&self, provider: &Provider, last: Option<TokenUsage>) {
+        let usd = last.and_then(|last| provider.cost(&last));
+        self.spending.add(usd);
+        self.conversation.add_usage_apart(last.unwrap_or_default(), usd);
     }
 
     /// Under which name the provider keeps what its requests have in common.

@@ -3,9 +3,10 @@
 use super::history::output_for;
 use super::line::{self, Place};
 use super::turn::Turn;
-use crate::model::item::{ContentPart, ResponseItem, ToolOutputPayload};
+use crate::model::item::{ContentPart, ResponseItem, ToolOutputPayload, ToolSpec};
 use crate::patch::edit::FileEdit;
 use crate::protocol::item::{ItemStatus, ThreadItem};
+use crate::tools::repair::repaired;
 use crate::tools::{Call, Edit, Host, Look, Payload, Tool, ToolError, ToolOutput};
 use futures::FutureExt;
 use std::panic::AssertUnwindSafe;
@@ -70,14 +71,18 @@ impl Calls {
 
     /// Puts a call into the history and starts it.
     pub(super) async fn start(&mut self, mut item: ResponseItem) {
-        let call = self.identify(&mut item);
+        let mut call = self.identify(&mut item);
+        let tool = self.turn.tool(&call.tool);
+        if let Some(tool) = &tool {
+            repair(tool.as_ref(), &mut call, &mut item);
+        }
         self.turn.say([item.clone()]);
         tracing::info!(thread = %self.turn.conversation.id, call = %call.id, tool = %call.tool, payload = %brief(&call), "tool call");
         let call_id = call.id.clone();
         if let Some(witness) = self.turn.conversation.witness.get() {
             witness.calling(&self.turn.id, &call);
         }
-        let run = match self.turn.tool(&call.tool) {
+        let run = match tool {
             None => {
                 self.propose_edits();
                 let outcome = Ok(ToolOutput::not_done(self.turn.no_such_tool(&call.tool)));
@@ -304,6 +309,21 @@ async fn propose_together(turn: Arc<Turn>, edits: Vec<Awaited>) {
         // Nobody waits any more where the turn was ended by force.
         let _gone = edit.outcome.send(outcome);
     }
+}
+
+/// Arguments that are almost right, put right: in the call, and in what goes back to the model.
+fn repair(tool: &dyn Tool, call: &mut Call, item: &mut ResponseItem) {
+    let (Payload::Function(text), ToolSpec::Function { parameters, .. }) = (&mut call.payload, tool.spec()) else {
+        return;
+    };
+    let Some(repaired) = repaired(text, &parameters) else {
+        return;
+    };
+    tracing::info!(call = %call.id, tool = %call.tool, slips = ?repaired.slips, "arguments repaired");
+    if let ResponseItem::FunctionCall { arguments, .. } = item {
+        arguments.clone_from(&repaired.arguments);
+    }
+    *text = repaired.arguments;
 }
 
 /// Runs one call, and tells who watches what came of it.

@@ -199,7 +199,6 @@ async fn replace(turn: &Arc<Turn>) -> Result<(String, u32), Broken> {
     });
     turn.conversation.replace(replaced, history, summary.clone());
     let tokens = measure::anew(turn, counts);
-    turn.conversation.add_usage_apart(said.usage.unwrap_or_default());
     {
         let mut data = turn.conversation.data();
         data.usage.last = TokenUsage {
@@ -247,6 +246,7 @@ async fn summary(turn: &Arc<Turn>, whole: Arc<Vec<ResponseItem>>) -> Result<Said
     loop {
         let refused = match attempt(turn, &helper, &told, &prompt).await? {
             Ok(said) => {
+                turn.add_usage_of(&helper, said.usage);
                 // Another provider's allowance is not the thread's.
                 if helper.client.is_like(&turn.provider().client) {
                     note_limits(turn, &said);
@@ -254,7 +254,6 @@ async fn summary(turn: &Arc<Turn>, whole: Arc<Vec<ResponseItem>>) -> Result<Said
                 if !said.text.trim().is_empty() {
                     return Ok(said);
                 }
-                turn.conversation.add_usage_apart(said.usage.unwrap_or_default());
                 empty += 1;
                 if empty == MOST_EMPTY {
                     return Err(no_summary("it said nothing"));

@@ -8,6 +8,7 @@ use super::realtime::Voice;
 use super::reviewer::Reviews;
 use super::said::Said;
 use super::servers::{AllowedTools, ThreadServers};
+use super::spending;
 use super::stream::{Listening, Stream};
 use super::witness::Witness;
 use crate::exec::decide::SessionGrants;
@@ -363,18 +364,18 @@ impl Conversation {
         self.publish(turn, EventKind::Warning(Warning { message }));
     }
 
-    /// Adds the usage of one response to the sum; it tells how much the history takes now.
-    pub fn add_usage(&self, last: TokenUsage, window: Option<u32>) {
+    /// Adds the usage of one response to the sum, and what it cost; it tells how much the history takes now.
+    pub fn add_usage(&self, last: TokenUsage, window: Option<u32>, usd: Option<f64>) {
         let mut data = self.data();
-        add(&mut data.usage.total, last);
+        add(&mut data.usage, last, usd);
         data.usage.last = last;
         data.usage.model_context_window = window;
         data.history.count(last.total_tokens);
     }
 
-    /// Adds the usage of a response to what was not this conversation.
-    pub fn add_usage_apart(&self, last: TokenUsage) {
-        add(&mut self.data().usage.total, last);
+    /// Adds the usage of a response to what was not this conversation, and what it cost.
+    pub fn add_usage_apart(&self, last: TokenUsage, usd: Option<f64>) {
+        add(&mut self.data().usage, last, usd);
     }
 
     /// The provider finds the conversation too long: the window counts as used up.
@@ -410,9 +411,14 @@ fn raw_item(item: &ResponseItem) -> EventKind {
     EventKind::RawItem(RawItem { item })
 }
 
-fn add(total: &mut TokenUsage, last: TokenUsage) {
+fn add(usage: &mut ThreadTokenUsage, last: TokenUsage, usd: Option<f64>) {
+    usage.cost = spending::with(usage.cost, usage.total.total_tokens > 0, usd);
+    let total = &mut usage.total;
     total.input_tokens = total.input_tokens.saturating_add(last.input_tokens);
     total.cached_input_tokens = total.cached_input_tokens.saturating_add(last.cached_input_tokens);
+    total.cache_write_input_tokens = total
+        .cache_write_input_tokens
+        .saturating_add(last.cache_write_input_tokens);
     total.output_tokens = total.output_tokens.saturating_add(last.output_tokens);
     total.reasoning_output_tokens = total
         .reasoning_output_tokens

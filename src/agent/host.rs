@@ -225,7 +225,7 @@ impl Turn {
     fn edit_tools(&self) -> &'static [&'static str] {
         let provider = self.provider.get();
         let model = provider.map_or(self.settings.model.as_str(), |provider| provider.model.as_str());
-        let chosen = self.config.edit_tool(model);
+        let chosen = self.config.model_settings(model).edit_tool;
         match chosen.unwrap_or_else(|| edit_tool::of_family(model)) {
             EditTool::ApplyPatch => &[apply_patch::NAME],
             EditTool::TextEditor => &[TEXT_EDITOR],

@@ -3,11 +3,12 @@
 use super::services::Services;
 use super::turn::Turn;
 use crate::account::{CommandLogin, Terms};
+use crate::config::models::{Price, PriceSettings};
 use crate::config::{Config, Helper, provider::Provider as Settings};
 use crate::model::credential::Credential;
-use crate::model::{ErrorKind, ModelClient, ModelError, catalogue, local};
+use crate::model::{ErrorKind, ModelClient, ModelError, catalogue, local, price};
 use crate::protocol::account::{AccountSetupResult, LocalServer};
-use crate::protocol::model::Model;
+use crate::protocol::model::{Model, TokenUsage};
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
 use std::collections::VecDeque;
@@ -120,9 +121,16 @@ pub struct Provider {
     is_loaded: bool,
     /// The id of the local server that stands in for the provider of the settings, which wants a key that is not there.
     pub stands_in: Option<String>,
+    /// What its tokens cost, where that is known.
+    price: Option<Price>,
 }
 
 impl Provider {
+    /// What a response cost, in US dollars, where the price is known.
+    pub fn cost(&self, usage: &TokenUsage) -> Option<f64> {
+        self.price.map(|price| price.of_usage(usage))
+    }
+
     /// Who does work beside a turn's conversation: the turn's own model, where nobody else is named.
     pub(super) async fn helper(turn: &Turn, helper: &Helper) -> Result<Self, Unresolved> {
         let settings = helped_by(helper, turn.settings.clone());
@@ -197,6 +205,8 @@ impl Provider {
 
     fn new(config: &Config, client: ModelClient, model: String) -> Self {
         let context_window = catalogue::context_window(&model, client.provider(), config.context_window);
+        let own = config.model_settings(&model).price.and_then(PriceSettings::price);
+        let price = own.or_else(|| price::listed(&client, &model));
         let is_known = config.context_window.is_some() || catalogue::family(&model).is_some();
         Self {
             client,
@@ -206,6 +216,7 @@ impl Provider {
             is_configured: config.context_window.is_some(),
             is_loaded: false,
             stands_in: None,
+            price,
         }
     }
 }

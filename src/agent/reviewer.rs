@@ -257,12 +257,13 @@ impl Turn {
             .await
             .map_err(|problem| problem.into_error().message)?;
         let request = ModelRequest {
-            model: provider.model,
+            model: provider.model.clone(),
             ..request
         };
         let said = consult::ask(&provider.client, &request, MOST_TEXT)
             .await
             .map_err(|error| error.to_string())?;
+        self.add_usage_of(&provider, said.usage);
         match said.is_cut {
             true => Err("its answer was cut short".to_owned()),
             false => Ok(said.text),

@@ -8,6 +8,7 @@ use super::mail;
 use super::pending::Input;
 use super::prompt;
 use super::small::{self, Fit};
+use super::spending::Standing;
 use super::turn::{Ended, Turn};
 use crate::ids::ItemId;
 use crate::model::catalogue;
@@ -17,7 +18,7 @@ use crate::model::watch::Watch;
 use crate::model::{ErrorKind, ModelError, ModelEvent, ModelRequest, ModelStream, Task};
 use crate::protocol::event::{EventKind, TurnDiff, TurnRetrying};
 use crate::protocol::item::{ItemStatus, ThreadItem};
-use crate::protocol::model::TokenUsage;
+use crate::protocol::model::{TokenUsage, dollars};
 use crate::protocol::turn::{TurnError, TurnErrorKind, TurnKind};
 use crate::store::{RolloutItem, TurnContextRecord};
 use std::collections::HashMap;
@@ -60,6 +61,9 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
         if turn.cancel.is_cancelled() {
             return Ended::Interrupted;
         }
+        if let Some(error) = over_budget(turn) {
+            return Ended::Failed(error);
+        }
         let done = match next_round(turn, &mut room).await {
             Err(Broken::Model(error)) => room.refused(turn, error).await.map(|()| false),
             done => done,
@@ -77,6 +81,39 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
              what it did, and continue or ask again in smaller steps."
         ),
     ))
+}
+
+/// Whether the turn has cost as much as it may; who pays is warned before.
+fn over_budget(turn: &Turn) -> Option<TurnError> {
+    let most = turn.config.max_cost_per_turn?;
+    let limit = dollars(most);
+    match turn.spending.standing(most) {
+        Standing::Below => None,
+        Standing::Near(usd) => {
+            let spent = dollars(usd);
+            turn.warn(format!(
+                "This turn has cost about {spent} of the {limit} that a turn may cost (max_cost_per_turn)."
+            ));
+            None
+        }
+        Standing::Unknown => {
+            turn.warn(format!(
+                "What this turn costs is not known, since there is no price for {}: max_cost_per_turn does not end it. Set the price in \
+                 [models.\"{}\".price].",
+                turn.provider().model,
+                turn.provider().model
+            ));
+            None
+        }
+        Standing::Over(usd) => Some(failure(
+            TurnErrorKind::CostLimitExceeded,
+            format!(
+                "The turn has cost about {}, and a turn may cost {limit} (max_cost_per_turn), so it was stopped. Look at what it did, and \
+                 continue or raise the limit.",
+                dollars(usd)
+            ),
+        )),
+    }
 }
 
 /// A round with what there is to say before it. True if the model needs nothing more.
@@ -317,6 +354,7 @@ pub(super) fn request(turn: &Turn) -> ModelRequest {
         input: fit.input(input),
         tools: turn.tool_specs(),
         parallel_tool_calls: catalogue::calls_side_by_side(&turn.provider().model),
+        text_calls: turn.config.model_settings(&turn.provider().model).text_calls,
         effort: turn.settings.effort.clone(),
         summary: turn.settings.summary,
         verbosity: turn.config.verbosity.clone(),
@@ -380,9 +418,7 @@ async fn attempt(turn: &Arc<Turn>, calls: &mut Calls) -> Result<(), Broken> {
         thoughts: Vec::new(),
     };
     let usage = answer.hear(&mut stream).await?;
-    if let Some(usage) = usage {
-        turn.add_usage(usage, turn.provider().context_window);
-    }
+    turn.add_usage(usage);
     // One event a response, with all its numbers.
     if usage.is_some() || answer.has_limits {
         turn.publish(turn.conversation.numbers());

@@ -10,6 +10,7 @@ use super::propose::Misfits;
 use super::provider::Provider;
 use super::sampling::WEB_SEARCH;
 use super::services::Services;
+use super::spending::Spending;
 use super::thread::opens_at;
 use super::undo::Track;
 use crate::config::Config;
@@ -94,6 +95,8 @@ pub struct Turn {
     pub asking: Asking,
     /// Changes that did not fit.
     pub(super) misfits: Misfits,
+    /// What its responses cost.
+    pub spending: Spending,
     difference: Difference,
     /// Held while an event of the turn is published; taken before the conversation's data, never after.
     shown: Mutex<Shown>,
@@ -194,6 +197,7 @@ impl Turn {
             metadata: Mutex::default(),
             asking: Asking::default(),
             misfits: Misfits::default(),
+            spending: Spending::default(),
             hurry: Notify::new(),
             waits_to_retry: AtomicBool::new(false),
             difference: Difference::default(),
@@ -639,6 +643,7 @@ impl Turn {
                 turn,
                 last_agent_message,
                 unanswered: unread.into_iter().map(UnansweredInput::from).collect(),
+                cost: self.spending.cost(),
             }),
         );
         shown.status = status;

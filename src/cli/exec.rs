@@ -95,6 +95,9 @@ pub struct Args {
     /// End the turn after this many requests to the model.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_requests: Option<u32>,
+    /// End the turn once it has cost this many US dollars, as far as prices are known.
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_cost: Option<f64>,
     /// Set a configuration key above the files, as TOML has its value; may be repeated.
     #[arg(short = 'c', long = "config", value_name = "KEY=VALUE")]
     config: Vec<String>,
@@ -157,6 +160,9 @@ pub fn run(args: Args) -> ExitCode {
     };
     if let Some(most) = args.max_requests {
         client.startup.insert("max_requests_per_turn".to_owned(), json!(most));
+    }
+    if let Some(most) = args.max_cost {
+        client.startup.insert("max_cost_per_turn".to_owned(), json!(most));
     }
     let telemetry = Telemetry::new(secrets.clone(), &env);
     let workspace = Workspace::new();
@@ -232,6 +238,13 @@ impl Task {
             resume,
             settings,
         })
+    }
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    match text.trim_start_matches('$').parse() {
+        Ok(usd) if usd > 0.0 && f64::is_finite(usd) => Ok(usd),
+        _ => Err("it is no amount of US dollars, such as 0.50".to_owned()),
     }
 }
 
@@ -392,6 +405,9 @@ impl Run<'_> {
         if !self.json && !answer.is_empty() {
             print(&shown::prose(answer));
         }
+        if let Some(cost) = ended.cost.filter(|_| !self.json) {
+            say_plainly(&format!("cost {cost}"));
+        }
         match (ended.turn.status, &ended.turn.error) {
             (TurnStatus::Completed, _) if self.refused.is_empty() => 0,
             (TurnStatus::Completed, _) => {
@@ -401,7 +417,7 @@ impl Run<'_> {
             (_, Some(error)) => {
                 say(&error.message);
                 match error.kind {
-                    TurnErrorKind::TooManyRounds => BUDGET,
+                    TurnErrorKind::TooManyRounds | TurnErrorKind::CostLimitExceeded => BUDGET,
                     _ => FAILED,
                 }
             }

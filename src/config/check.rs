@@ -331,6 +331,8 @@ impl<'a> Checker<'a> {
             (Kind::Address, Data::Text(text)) if is_http(text) => Some(Value::from(text.trim())),
             (Kind::Seconds, Data::Number(number)) if *number > 0 => Some(Value::from(*number)),
             (Kind::Seconds, Data::Float(number)) if *number > 0.0 && number.is_finite() => Some(Value::from(*number)),
+            (Kind::Dollars, Data::Number(number)) if *number >= 0 => Some(Value::from(*number)),
+            (Kind::Dollars, Data::Float(number)) if *number >= 0.0 && number.is_finite() => Some(Value::from(*number)),
             (Kind::Flag, Data::Flag(flag)) => Some(Value::from(*flag)),
             (Kind::Count, Data::Number(number)) if *number >= 0 => Some(Value::from(*number)),
             (Kind::Amount, Data::Text(_) | Data::Number(_)) if Memory::of_value(&plain(node)).is_some() => {
@@ -553,6 +555,7 @@ pub(super) fn wanted(kind: Kind) -> &'static str {
         Kind::Path => "a path",
         Kind::Flag => "true or false",
         Kind::Seconds => "a number of seconds, more than 0",
+        Kind::Dollars => "an amount of US dollars, 0 or more",
         Kind::Count => "a whole number, 0 or more",
         Kind::Amount => "an amount of at least 16 MiB as \"8 GiB\" or 512000000, or a share from \"1%\" to \"100%\"",
         Kind::Texts | Kind::Paths | Kind::Places => "a list of texts",

@@ -141,6 +141,7 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
         max_requests_per_turn: count(values, "max_requests_per_turn")
             .filter(|requests| *requests > 0)
             .unwrap_or(MOST_REQUESTS),
+        max_cost_per_turn: parsed(values, "max_cost_per_turn"),
         models: parsed(values, "models").unwrap_or_default(),
         features: parsed(values, "features").unwrap_or_default(),
         web_search_key: parsed(values, "web_search"),

@@ -18,6 +18,8 @@ pub(super) enum Kind {
     Address,
     /// A number of seconds, more than none; parts of one count.
     Seconds,
+    /// An amount of US dollars, 0 or more; parts of one count.
+    Dollars,
     /// A file or folder; made absolute against the folder of the file it stands in, `~/` understood.
     Path,
     Paths,
@@ -285,6 +287,12 @@ pub(super) const KEYS: &[Key] = &[
         "Requests to the model after which a turn ends, whatever it still wants to do.",
     )
     .or("1000"),
+    own(
+        "max_cost_per_turn",
+        Kind::Dollars,
+        "US dollars after which a turn ends, as far as prices are known; a warning comes at 80 %.",
+    )
+    .or("no limit"),
     anyone(
         "model_reasoning_effort",
         Kind::Name,
@@ -1006,12 +1014,43 @@ const APPROVALS_TABLE: &[Key] = &[
     ),
 ];
 
-const MODEL: &[Key] = &[anyone(
-    "edit_tool",
-    Kind::Choice(models::EDIT_TOOLS),
-    "How it says what to change: by patches, by Claude's own tool, by replacing text and writing files, or by whole files only.",
-)
-.or("the tool of its family")];
+const MODEL: &[Key] = &[
+    anyone(
+        "edit_tool",
+        Kind::Choice(models::EDIT_TOOLS),
+        "How it says what to change: by patches, by Claude's own tool, by replacing text and writing files, or by whole files only.",
+    )
+    .or("the tool of its family"),
+    anyone(
+        "text_calls",
+        Kind::Flag,
+        "Whether an answer over Chat Completions that is nothing but tool calls written as text counts as these calls.",
+    )
+    .or("true where the family is known for it"),
+    own(
+        "price",
+        Kind::Table(PRICE),
+        "What its tokens cost, in US dollars for a million; input and output have to be there.",
+    )
+    .or("the provider's list price, where it is known and paid with a key"),
+];
+
+const PRICE: &[Key] = &[
+    own("input", Kind::Dollars, "Input."),
+    own(
+        "cached_input",
+        Kind::Dollars,
+        "Input that the provider reads from its cache.",
+    )
+    .or("`input`"),
+    own(
+        "cache_write",
+        Kind::Dollars,
+        "Input that the provider writes into its cache.",
+    )
+    .or("`input`"),
+    own("output", Kind::Dollars, "Output, thoughts included."),
+];
 
 const USER_COMMANDS: &[Key] = &[person("sandboxed", Kind::Flag, "Run them in the thread's sandbox.").or("false")];
 

@@ -63,6 +63,7 @@ fn of_kind(kind: Kind, usual: &Value) -> Value {
         Kind::Name | Kind::Path => json!({ "type": "string", "minLength": 1 }),
         Kind::Url | Kind::Address => json!({ "type": "string", "pattern": "^\\s*https?://" }),
         Kind::Seconds => json!({ "type": "number", "exclusiveMinimum": 0 }),
+        Kind::Dollars => json!({ "type": "number", "minimum": 0 }),
         Kind::Paths | Kind::Texts | Kind::Places | Kind::Hosts => list(),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Count => json!({ "type": "integer", "minimum": 0 }),

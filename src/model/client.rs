@@ -11,6 +11,7 @@ use crate::model::failure::Report;
 use crate::model::item::ToolSpec;
 use crate::model::names::Names;
 use crate::model::stream::{Context, Decoder, ModelStream};
+use crate::model::text_calls::TextCalls;
 use crate::model::watch::Exchange;
 use crate::model::{ModelRequest, anthropic, blind, chat, http, responses, trouble};
 use bytes::Bytes;
@@ -175,6 +176,11 @@ impl ModelClient {
         &self.shared.credential
     }
 
+    /// Whether requests are paid by a key, and not by what an account has.
+    pub fn is_paid_by_key(&self) -> bool {
+        matches!(self.shared.credential, Credential::Key { .. })
+    }
+
     pub fn provider(&self) -> &Provider {
         &self.shared.provider
     }
@@ -265,7 +271,8 @@ impl ModelClient {
                     model: request.model.clone(),
                 };
                 let body = chat::body(request, &origin, openai).map_err(unsendable)?;
-                let decoder = chat::Decoder::new(origin, names, custom_tools(&request.tools));
+                let text_calls = TextCalls::new(&request.model, request.leaking(), request.text_calls);
+                let decoder = chat::Decoder::new(origin, names, custom_tools(&request.tools)).with(text_calls);
                 ("chat/completions", body, Decoder::Chat(Box::new(decoder)))
             }
             WireApi::Anthropic => (

@@ -1,7 +1,7 @@
 //! Items as providers send them, brought into our form; and the counts of tokens.
 
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
-use crate::model::json;
+use crate::model::{json, loose};
 use crate::protocol::model::TokenUsage;
 use serde_json::{Map, Value, json};
 
@@ -114,6 +114,11 @@ pub(super) fn usage(value: Option<&Value>) -> Option<TokenUsage> {
             "/prompt_cache_hit_tokens",
         ])
         .unwrap_or(0),
+        cache_write_input_tokens: at(&[
+            "/input_tokens_details/cache_write_tokens",
+            "/prompt_tokens_details/cache_write_tokens",
+        ])
+        .unwrap_or(0),
         output_tokens,
         reasoning_output_tokens: at(&[
             "/output_tokens_details/reasoning_tokens",
@@ -149,11 +154,11 @@ pub(super) fn system_note(text: &str) -> String {
 
 /// The text out of that parameter; some models write it bare.
 pub(super) fn text_argument(arguments: String) -> String {
-    match json::parse(&arguments) {
-        Some(value) => value
-            .get("input")
-            .and_then(Value::as_str)
-            .map_or(arguments, str::to_owned),
+    match loose::object(&arguments) {
+        Some((given, _)) => match given.get("input") {
+            Some(Value::String(input)) => input.clone(),
+            _ => arguments,
+        },
         None => arguments,
     }
 }
@@ -233,6 +238,7 @@ mod tests {
         let wanted = Some(TokenUsage {
             input_tokens: 10,
             cached_input_tokens: 4,
+            cache_write_input_tokens: 0,
             output_tokens: 6,
             reasoning_output_tokens: 2,
             total_tokens: 16,

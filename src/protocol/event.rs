@@ -11,7 +11,7 @@ use crate::protocol::document::FilesChanged;
 use crate::protocol::guardian::GuardianAssessment;
 use crate::protocol::item::{PlanStep, ThreadItem};
 use crate::protocol::mcp::{McpElicitation, McpElicitationAction, McpServerStatus};
-use crate::protocol::model::{RateLimits, ThreadTokenUsage};
+use crate::protocol::model::{Cost, RateLimits, ThreadTokenUsage};
 use crate::protocol::proposal::{Proposal, ProposalMoved};
 use crate::protocol::question::UserInputRequest;
 use crate::protocol::queue::TurnQueue;
@@ -254,6 +254,8 @@ params! {
         last_agent_message: Option<String>,
         /// Input that came while the turn ran and that it was stopped before reading, in order.
         unanswered: Vec<UnansweredInput>,
+        /// What it cost. Absent where no price is known.
+        cost: Option<Cost>,
     }
     TurnQueueChanged { queue: TurnQueue }
     TurnDiff { diff: String }

@@ -69,7 +69,11 @@ pub struct ModelSetDefaultResult {
 #[serde(rename_all = "camelCase")]
 pub struct TokenUsage {
     pub input_tokens: u32,
+    /// Of these, what the provider read from its cache.
     pub cached_input_tokens: u32,
+    /// Of these, what it wrote into its cache, where it says so.
+    #[serde(default)]
+    pub cache_write_input_tokens: u32,
     pub output_tokens: u32,
     pub reasoning_output_tokens: u32,
     pub total_tokens: u32,
@@ -110,8 +114,34 @@ pub struct RateLimits {
     pub credit_balance: Option<String>,
 }
 
+/// What tokens cost by the prices that are known: an estimate, in US dollars.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Cost {
+    pub usd: f64,
+    /// There were responses whose price is not known: it was more.
+    #[serde(default)]
+    pub is_partial: bool,
+}
+
+impl std::fmt::Display for Cost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let about = if self.is_partial { "more than" } else { "about" };
+        write!(f, "{about} {}", dollars(self.usd))
+    }
+}
+
+/// An amount as people read it.
+pub fn dollars(usd: f64) -> String {
+    match usd < 0.01 {
+        true => format!("${usd:.4}"),
+        false => format!("${usd:.2}"),
+    }
+}
+
 /// Usage of a thread: of the latest response, the running sum, and the window it counts against.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema, ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadTokenUsage {
@@ -119,4 +149,7 @@ pub struct ThreadTokenUsage {
     pub total: TokenUsage,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_context_window: Option<u32>,
+    /// Of all responses of the thread. Absent where no price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }

@@ -92,6 +92,8 @@ pub enum TurnErrorKind {
     Incomplete,
     /// The model went round in circles: more rounds than a turn may have.
     TooManyRounds,
+    /// The turn cost as much as a turn may.
+    CostLimitExceeded,
     SandboxError,
     /// An MCP server did not start.
     ToolServerFailed,

@@ -405,6 +405,7 @@ impl EventMsg {
             }
             TurnErrorKind::SandboxError => json!("sandbox_error"),
             TurnErrorKind::TooManyRounds
+            | TurnErrorKind::CostLimitExceeded
             | TurnErrorKind::UndoFailed
             | TurnErrorKind::ToolServerFailed
             | TurnErrorKind::ReviewFailed

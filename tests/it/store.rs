@@ -144,6 +144,7 @@ impl Play {
                 turn,
                 last_agent_message: None,
                 unanswered: vec![],
+                cost: None,
             }),
         );
     }

@@ -453,6 +453,13 @@ export type ConfigWriteResult = {
 /** How a command is, or would be, confined. */
 export type Confined = "readOnly" | "workspace" | "outside";
 
+/** What tokens cost by the prices that are known: an estimate, in US dollars. */
+export type Cost = {
+  usd: number;
+  /** There were responses whose price is not known: it was more. */
+  isPartial: boolean;
+};
+
 /** Documents that the agent changed, to be saved before a command runs: commands see the disk. */
 export type DocumentSaveParams = {
   threadId: ThreadId;
@@ -2529,6 +2536,8 @@ export type ThreadTokenUsage = {
   last: TokenUsage;
   total: TokenUsage;
   modelContextWindow?: number | null;
+  /** Of all responses of the thread. Absent where no price is known. */
+  cost?: Cost | null;
 };
 
 export type ThreadUnarchiveParams = {
@@ -2550,7 +2559,10 @@ export type ThreadUnsubscribeResult = Record<symbol, never>;
 /** Tokens of one response, or of a thread so far. */
 export type TokenUsage = {
   inputTokens: number;
+  /** Of these, what the provider read from its cache. */
   cachedInputTokens: number;
+  /** Of these, what it wrote into its cache, where it says so. */
+  cacheWriteInputTokens: number;
   outputTokens: number;
   reasoningOutputTokens: number;
   totalTokens: number;
@@ -2651,6 +2663,8 @@ export type TurnCompleted = {
   lastAgentMessage: string | null;
   /** Input that came while the turn ran and that it was stopped before reading, in order. */
   unanswered: Array<UnansweredInput>;
+  /** What it cost. Absent where no price is known. */
+  cost: Cost | null;
 };
 
 export type TurnDiff = {
@@ -2681,7 +2695,7 @@ export type TurnError = {
 };
 
 /** The machine-readable side of a turn's error; the message says the same in words and what to do. */
-export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "quotaExceeded" | "planLimit" | "contentFilter" | "refused" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "sandboxError" | "toolServerFailed" | "undoFailed" | "reviewFailed" | "other" | "internal";
+export type TurnErrorKind = "missingKey" | "unauthorized" | "modelNotFound" | "contextWindowExceeded" | "usageLimitExceeded" | "quotaExceeded" | "planLimit" | "contentFilter" | "refused" | "rateLimitExceeded" | "serverOverloaded" | "badRequest" | "serverError" | "connectionFailed" | "streamDisconnected" | "incomplete" | "tooManyRounds" | "costLimitExceeded" | "sandboxError" | "toolServerFailed" | "undoFailed" | "reviewFailed" | "other" | "internal";
 
 /** From one input of the person to the agent's final answer. A UUIDv7. */
 export type TurnId = string;

@@ -4,7 +4,7 @@
 import * as vscode from "vscode";
 import type { ThreadView } from "./chat/view";
 import type { Remedy } from "./chat/wire";
-import { percentUsed, tokens } from "./chat/words";
+import { costWords, percentUsed, tokens } from "./chat/words";
 import { foldersElsewhere } from "./folders";
 
 export type ServerState =
@@ -95,6 +95,7 @@ function running(state: Extract<ServerState, { kind: "running" }>, { running, wa
     state.program,
     settings === undefined ? undefined : `Model ${settings.model}${settings.modelProvider === "" ? "" : ` of ${settings.modelProvider}`}, mode ${settings.mode}`,
     thread?.usage === undefined ? undefined : `${tokens(thread.usage.last.totalTokens)} tokens in the context window, ${tokens(thread.usage.total.totalTokens)} used in all`,
+    costWords(thread?.usage?.cost)?.whole,
     ...allowance,
     elsewhere.length === 0 ? undefined : `Not on a disk, so not seen by the agent: ${elsewhere.join(", ")}`,
     running === 0 ? undefined : running === 1 ? "One turn runs" : `${running} turns run`,

@@ -200,7 +200,7 @@ test("words", () => {
   assert.deepEqual([5, 999, 1500, 61_000, 3_700_000].map(duration), ["5 ms", "999 ms", "1.5 s", "1 min 1 s", "1 h 1 min"]);
   assert.deepEqual([5, 1234, 123_456, 2_500_000].map(tokens), ["5", "1.2k", "123k", "2.5M"]);
   assert.equal(cut("🍐🍐🍐", 2), "🍐…");
-  const usage = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningOutputTokens: 0, totalTokens: 50 };
+  const usage = { inputTokens: 0, cachedInputTokens: 0, cacheWriteInputTokens: 0, outputTokens: 0, reasoningOutputTokens: 0, totalTokens: 50 };
   assert.equal(percentUsed({ last: usage, total: usage, modelContextWindow: 200 }), 25);
   assert.equal(percentUsed({ last: usage, total: usage, modelContextWindow: null }), undefined);
 });

@@ -6,7 +6,7 @@ import type { Entry } from "../src/chat/groups";
 import { ThreadModel } from "../src/chat/view";
 import type { ThreadView } from "../src/chat/view";
 import type { Remedy, ToPage } from "../src/chat/wire";
-import { cut, dateWords, duration, imagesOf, percentUsed, textOf, threadName, tokens, visibleText, windowName, windowShort } from "../src/chat/words";
+import { costWords, cut, dateWords, duration, imagesOf, percentUsed, textOf, threadName, tokens, visibleText, windowName, windowShort } from "../src/chat/words";
 import { Shown } from "../src/proposals/shown";
 import { isWaiting } from "../src/proposals/state";
 import type { RateWindow, UserInput } from "../src/protocol";
@@ -293,10 +293,12 @@ function changeQueued(queuedId: string, text: string): void {
 function drawMeters(): void {
   const shown = view();
   const used = percentUsed(shown?.usage);
+  const cost = costWords(shown?.usage?.cost);
   const limit = (window: RateWindow | null | undefined): HTMLElement[] =>
     window ? [meter(windowShort(window.windowMinutes), window.usedPercent, `${windowName("Allowance", window.windowMinutes)}: ${Math.round(window.usedPercent)} % used${window.resetsAt ? `, resets ${dateWords(new Date(window.resetsAt * 1000).toLocaleString())}` : ""}`)] : [];
   meters.replaceChildren(
     ...(shown?.usage === undefined ? [] : used === undefined ? [el("span", { class: "dim" }, `${tokens(shown.usage.total.totalTokens)} tokens`)] : [meter("Context", used, `${tokens(shown.usage.last.totalTokens)} of ${tokens(shown.usage.modelContextWindow ?? 0)} tokens of the model's context window; ${tokens(shown.usage.total.totalTokens)} used in all`)]),
+    ...(cost === undefined ? [] : [el("span", { class: "dim", title: cost.whole, label: cost.whole }, cost.short)]),
     ...limit(shown?.limits?.primary),
     ...limit(shown?.limits?.secondary),
     ...(shown === undefined ? [] : [el("span", { class: "dim grow end", title: shown.cwd }, shown.cwd.split(/[/\\]/).at(-1) ?? "")]),

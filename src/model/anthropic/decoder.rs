@@ -167,9 +167,10 @@ impl Decoder {
         let number = |key: &str| json::count(usage.get(key));
         let before = self.usage.unwrap_or_default();
         let cached = number("cache_read_input_tokens");
+        let written = number("cache_creation_input_tokens");
         let input = number("input_tokens").map(|fresh| {
-            let written = number("cache_creation_input_tokens").unwrap_or(0);
-            fresh.saturating_add(written).saturating_add(cached.unwrap_or(0))
+            let fresh = fresh.saturating_add(written.unwrap_or(0));
+            fresh.saturating_add(cached.unwrap_or(0))
         });
         // An update tells the output only, or all over again; a zero is what it does not know.
         let input_tokens = input.filter(|input| *input > 0).unwrap_or(before.input_tokens);
@@ -177,11 +178,11 @@ impl Decoder {
         if self.usage.is_none() && input.is_none() && number("output_tokens").is_none() {
             return;
         }
+        let told = |count: Option<u32>| count.filter(|_| input.is_some_and(|input| input > 0));
         self.usage = Some(TokenUsage {
             input_tokens,
-            cached_input_tokens: cached
-                .filter(|_| input.is_some_and(|input| input > 0))
-                .unwrap_or(before.cached_input_tokens),
+            cached_input_tokens: told(cached).unwrap_or(before.cached_input_tokens),
+            cache_write_input_tokens: told(written).unwrap_or(before.cache_write_input_tokens),
             output_tokens,
             reasoning_output_tokens: 0,
             total_tokens: input_tokens.saturating_add(output_tokens),

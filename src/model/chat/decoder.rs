@@ -8,6 +8,7 @@ use crate::model::item::{ReasoningPart, ResponseItem};
 use crate::model::names::Names;
 use crate::model::reading::{DONE, Reading};
 use crate::model::sse::SseEvent;
+use crate::model::text_calls::TextCalls;
 use crate::model::{ModelEvent, json, wire};
 use crate::protocol::model::TokenUsage;
 use serde_json::{Map, Value};
@@ -44,6 +45,8 @@ pub(in crate::model) struct Decoder {
     message: Option<(String, String)>,
     /// Thoughts in the text of the content.
     splitter: Splitter,
+    /// Calls in the text of the answer.
+    text_calls: TextCalls,
     reasoning_done: bool,
     calls: Vec<Call>,
     usage: Option<TokenUsage>,
@@ -66,6 +69,7 @@ impl Decoder {
             details: Vec::new(),
             message: None,
             splitter: Splitter::default(),
+            text_calls: TextCalls::nothing(),
             reasoning_done: false,
             calls: Vec::new(),
             usage: None,
@@ -73,6 +77,11 @@ impl Decoder {
             spoke: false,
             reading: Reading::default(),
         }
+    }
+
+    /// Looks for calls in the text of the answer, too.
+    pub(in crate::model) fn with(self, text_calls: TextCalls) -> Self {
+        Self { text_calls, ..self }
     }
 
     /// The model has said its last word; only usage and the closing mark are still to come, if they do.
@@ -236,7 +245,12 @@ impl Decoder {
         for piece in pieces {
             match piece {
                 Piece::Thought(text) => self.think(&text, "", out),
-                Piece::Said(text) => self.say(&text, out),
+                Piece::Said(text) => {
+                    let text = self.text_calls.take(text);
+                    if !text.is_empty() {
+                        self.say(&text, out);
+                    }
+                }
             }
         }
     }
@@ -360,6 +374,7 @@ impl Decoder {
     fn complete(&mut self, out: &mut Events) -> Result<(), ErrorKind> {
         let held = self.splitter.finish();
         self.tell(held, out);
+        self.end_text(out);
         self.close_reasoning(out);
         if let Some((id, text)) = self.message.take() {
             out.push_back(ModelEvent::ItemDone(ResponseItem::Message {
@@ -370,13 +385,12 @@ impl Decoder {
         }
         match self.finish_reason.as_deref() {
             // A call that was cut short must not run.
-            Some("length" | "max_tokens" | "model_length") => {
+            Some(reason) if is_too_long(reason) => {
                 return Err(ErrorKind::Incomplete {
                     reason: "max_output_tokens".to_owned(),
                 });
             }
-            // Some name the rule behind a colon.
-            Some(reason) if reason.starts_with("content_filter") || reason == "sensitive" => {
+            Some(reason) if is_filtered(reason) => {
                 return Err(ErrorKind::ContentFilter {
                     status: None,
                     message: String::new(),
@@ -408,6 +422,25 @@ impl Decoder {
             usage: self.usage,
         });
         Ok(())
+    }
+
+    /// What was held back of the text is calls, or text after all: above all beside other calls, and where the answer was cut off.
+    fn end_text(&mut self, out: &mut Events) {
+        let is_whole = self.finish_reason.as_deref().is_none_or(|reason| !is_cut(reason));
+        match self.text_calls.finish(is_whole && self.calls.is_empty()) {
+            Ok(calls) => {
+                let calls = calls.into_iter().map(|written| Call {
+                    index: None,
+                    wire_id: None,
+                    name: written.name,
+                    arguments: written.arguments,
+                    extra: None,
+                });
+                self.calls.extend(calls);
+            }
+            Err(text) if !text.is_empty() => self.say(&text, out),
+            Err(_) => {}
+        }
     }
 
     fn finish_call(&mut self, call: Call, out: &mut Events) {
@@ -455,6 +488,21 @@ impl Decoder {
 fn is_failure(reason: &str) -> bool {
     let named = ["error", "abort", "network_error", "insufficient_system_resource"];
     named.contains(&reason) || reason.starts_with("function_call_filter")
+}
+
+/// Whether the answer ended because it had no more room.
+fn is_too_long(reason: &str) -> bool {
+    ["length", "max_tokens", "model_length"].contains(&reason)
+}
+
+/// Whether the provider cut it off. Some name the rule behind a colon.
+fn is_filtered(reason: &str) -> bool {
+    reason.starts_with("content_filter") || reason == "sensitive"
+}
+
+/// Whether the model did not come to the end of its answer.
+fn is_cut(reason: &str) -> bool {
+    is_too_long(reason) || is_filtered(reason) || reason == "refusal"
 }
 
 /// The text in a content field: a text, an object with one, or a list of parts. `thoughts` picks the parts of a list

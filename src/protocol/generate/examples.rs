@@ -1224,6 +1224,10 @@ fn events() -> Vec<EventKind> {
             turn: turn(TurnStatus::Completed),
             last_agent_message: Some("The test passes now.".into()),
             unanswered: vec![],
+            cost: Some(Cost {
+                usd: 0.031,
+                is_partial: false,
+            }),
         }),
         EventKind::TurnQueueChanged(event::TurnQueueChanged { queue: queue() }),
         EventKind::TurnDiff(event::TurnDiff { diff: DIFF.into() }),
@@ -1351,6 +1355,10 @@ fn events() -> Vec<EventKind> {
                     ..TokenUsage::default()
                 },
                 model_context_window: Some(272_000),
+                cost: Some(Cost {
+                    usd: 0.042,
+                    is_partial: false,
+                }),
             },
             rate_limits: Some(RateLimits {
                 primary: Some(RateWindow {

@@ -1,6 +1,6 @@
 //! Tokens, as rollouts count them.
 
-use crate::protocol::model::{ThreadTokenUsage, TokenUsage};
+use crate::protocol::model::{Cost, ThreadTokenUsage, TokenUsage};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -11,6 +11,13 @@ pub struct TokenInfo {
     pub last_token_usage: TokenCounts,
     #[serde(default)]
     pub model_context_window: Option<u64>,
+    /// Ours alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Tokens as rollouts write them.
@@ -19,6 +26,9 @@ pub struct TokenInfo {
 pub struct TokenCounts {
     pub input_tokens: u64,
     pub cached_input_tokens: u64,
+    /// Ours alone.
+    #[serde(skip_serializing_if = "is_none")]
+    pub cache_write_input_tokens: u64,
     pub output_tokens: u64,
     pub reasoning_output_tokens: u64,
     pub total_tokens: u64,
@@ -29,6 +39,7 @@ impl From<TokenUsage> for TokenCounts {
         Self {
             input_tokens: usage.input_tokens.into(),
             cached_input_tokens: usage.cached_input_tokens.into(),
+            cache_write_input_tokens: usage.cache_write_input_tokens.into(),
             output_tokens: usage.output_tokens.into(),
             reasoning_output_tokens: usage.reasoning_output_tokens.into(),
             total_tokens: usage.total_tokens.into(),
@@ -42,6 +53,7 @@ impl From<TokenCounts> for TokenUsage {
         Self {
             input_tokens: narrow(counts.input_tokens),
             cached_input_tokens: narrow(counts.cached_input_tokens),
+            cache_write_input_tokens: narrow(counts.cache_write_input_tokens),
             output_tokens: narrow(counts.output_tokens),
             reasoning_output_tokens: narrow(counts.reasoning_output_tokens),
             total_tokens: narrow(counts.total_tokens),
@@ -55,6 +67,7 @@ impl From<ThreadTokenUsage> for TokenInfo {
             total_token_usage: usage.total.into(),
             last_token_usage: usage.last.into(),
             model_context_window: usage.model_context_window.map(u64::from),
+            cost: usage.cost,
         }
     }
 }
@@ -65,6 +78,7 @@ impl From<TokenInfo> for ThreadTokenUsage {
             last: info.last_token_usage.into(),
             total: info.total_token_usage.into(),
             model_context_window: info.model_context_window.and_then(|window| u32::try_from(window).ok()),
+            cost: info.cost,
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{ID, Play, assistant, call, file_of, lines, meta, meta_line, output, 
 use countersign::ids::TurnId;
 use countersign::protocol::event::{self, EventKind};
 use countersign::protocol::item::{CommandAction, CommandSource, Confined, ItemStatus, ThreadItem};
-use countersign::protocol::model::{ThreadTokenUsage, TokenUsage};
+use countersign::protocol::model::{Cost, ThreadTokenUsage, TokenUsage};
 use countersign::protocol::settings::ApprovalPolicy;
 use countersign::protocol::turn::{TurnError, TurnErrorKind, TurnStatus};
 use countersign::store::{self, Recorder, RolloutItem, Until};
@@ -25,6 +25,10 @@ async fn resuming_goes_on_in_the_same_file() {
             ..TokenUsage::default()
         },
         model_context_window: Some(1000),
+        cost: Some(Cost {
+            usd: 0.25,
+            is_partial: true,
+        }),
     };
     play.event(
         &TurnId::fresh(),

@@ -1,7 +1,7 @@
 /**
  * What things are called in the chat.
  */
-import type { AccountReadResult, AccountStatusResult, Approval, ApprovalDecision, Confined, GuardianAction, Permission, RateLimits, RateWindow, ThreadTokenUsage, UserInput } from "../protocol";
+import type { AccountReadResult, AccountStatusResult, Approval, ApprovalDecision, Confined, Cost, GuardianAction, Permission, RateLimits, RateWindow, ThreadTokenUsage, UserInput } from "../protocol";
 import { visible, visibleText } from "./visible";
 
 export { hides, visible, visibleText } from "./visible";
@@ -25,6 +25,13 @@ export function tokens(count: number): string {
   if (count < 1000) return String(count);
   if (count < 100_000) return `${(count / 1000).toFixed(1)}k`;
   return count < 1_000_000 ? `${Math.round(count / 1000)}k` : `${(count / 1_000_000).toFixed(1)}M`;
+}
+
+/** What a conversation has cost, short and in words; undefined where no price is known. */
+export function costWords(cost: Cost | null | undefined): { short: string; whole: string } | undefined {
+  if (!cost) return undefined;
+  const amount = `$${cost.usd.toFixed(cost.usd < 0.01 ? 4 : 2)}`;
+  return { short: cost.isPartial ? `> ${amount}` : amount, whole: `The conversation has cost ${cost.isPartial ? "more than" : "about"} ${amount} by list prices` };
 }
 
 /** How full the model's context window is, from 0 to 100; undefined if its size is not known. */

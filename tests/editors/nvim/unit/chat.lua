@@ -960,6 +960,11 @@ tests['the bar tells what is left'] = function()
   T.has(bar.text(thread), '100%% sure')
   T.has(bar.text(thread), 'm%%0 · plan')
   T.has(bar.text(thread), '70 tokens left (70%%)')
+  T.check(not bar.text(thread):find('$', 1, true))
+  for _, case in ipairs({ { 0.0012, false, '$0.0012' }, { 1.234, false, '$1.23' }, { 0.05, true, '> $0.05' } }) do
+    thread.usage.cost = { usd = case[1], isPartial = case[2] }
+    T.has(bar.text(thread), case[3])
+  end
   T.equal(require('countersign').statusline(), '')
 end
 

@@ -63,11 +63,15 @@ local function parts_of(thread)
   if left then
     add('left', ('%s tokens left (%d%%)'):format(M.tokens(left), percent), ('%d%% left'):format(percent), '')
   end
+  local cost = thread.usage and thread.usage.cost
+  if cost then
+    add('cost', (cost.isPartial and '> ' or '') .. ('$%.' .. (cost.usd < 0.01 and 4 or 2) .. 'f'):format(cost.usd), '')
+  end
   local used = allowance(thread)
   if used then
     add('used', ('%d%% of the allowance used'):format(used), ('%d%% used'):format(used), '')
   end
-  order = { 'left', 'used', 'model', 'name', 'model' }
+  order = { 'left', 'used', 'model', 'cost', 'name', 'model' }
   vim.list_extend(order, settings and settings.mode == 'agent' and { 'mode' } or {})
   vim.list_extend(order, percent and percent > 20 and { 'left' } or {})
   return parts, vim.list_extend(order, { 'name', 'mode', 'used', 'left' })
