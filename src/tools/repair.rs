@@ -149,9 +149,7 @@ fn converted(key: &str, value: &Value, schema: &Value) -> Option<Value> {
             Some(Value::from(number as i64))
         }
         Value::Number(_) | Value::Bool(_) if takes(schema, "string") => Some(Value::String(value.to_string())),
-        Value::Object(_) if takes(schema, "array") && item_takes(schema, "object") => {
-            Some(Value::Array(vec![value.clone()]))
-        }
+        Value::Object(one) if takes(schema, "array") && is_item(one, schema) => Some(Value::Array(vec![value.clone()])),
         _ => None,
     }
 }
@@ -161,8 +159,8 @@ fn of_text(key: &str, text: &str, schema: &Value) -> Option<Value> {
     match read {
         Some(list @ Value::Array(_)) if takes(schema, "array") => return Some(list),
         Some(one @ Value::Object(_)) if takes(schema, "object") => return Some(one),
-        Some(one @ Value::Object(_)) if takes(schema, "array") && item_takes(schema, "object") => {
-            return Some(Value::Array(vec![one]));
+        Some(Value::Object(one)) if takes(schema, "array") && is_item(&one, schema) => {
+            return Some(Value::Array(vec![Value::Object(one)]));
         }
         _ => {}
     }
@@ -182,6 +180,18 @@ fn item_takes(schema: &Value, kind: &str) -> bool {
     schema
         .get("items")
         .is_some_and(|items| items.get("type").is_some() && takes(items, kind))
+}
+
+/// Whether an object can be an item of a list that a schema describes: it has all that one needs, and nothing else. What it is otherwise
+/// the tool may know.
+fn is_item(one: &Map<String, Value>, schema: &Value) -> bool {
+    let items = schema.get("items").filter(|_| item_takes(schema, "object"));
+    let Some(properties) = items.and_then(|items| items.get("properties")?.as_object()) else {
+        return false;
+    };
+    let required = items.and_then(|items| items.get("required")?.as_array());
+    let mut needed = required.into_iter().flatten().filter_map(Value::as_str);
+    needed.all(|name| one.contains_key(name)) && one.keys().all(|key| properties.contains_key(key))
 }
 
 /// The name of a value's type in schemas.
@@ -265,6 +275,7 @@ mod tests {
                 r#"{"command": "[\"ls\", \"-l\"]"}"#,
                 Some(json!({"command": ["ls", "-l"]})),
             ),
+            (r#"{"steps": {"other": "true"}}"#, None),
             (
                 r#"{"steps": {"done": "true"}}"#,
                 Some(json!({"steps": [{"done": true}]})),

@@ -567,8 +567,8 @@ async fn a_turn_that_does_not_listen_itself_is_closed_all_the_same() {
     struct Blocks(Arc<AtomicBool>, AtomicUsize);
     impl Tool for Blocks {
         fn spec(&self) -> ToolSpec {
-            // The second request is never made.
-            while self.1.fetch_add(1, Ordering::SeqCst) > 1 && !self.0.load(Ordering::SeqCst) {
+            // The second request is never made: it is asked for its name, for the first request, and for the call.
+            while self.1.fetch_add(1, Ordering::SeqCst) > 2 && !self.0.load(Ordering::SeqCst) {
                 std::thread::sleep(Duration::from_millis(1));
             }
             ToolSpec::Function {

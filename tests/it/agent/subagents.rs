@@ -317,6 +317,7 @@ async fn agents_are_bounded_and_bad_wishes_are_answers() {
         {"when": {"last_user": "First task"}, "outputs": [{"hold": "first"}, say("done")]},
         {"when": {"last_user": "Second task"}, "outputs": [{"hold": "second"}, say("done")]},
         {"when": {"output": "c10", "not": {"output": "c20"}}, "outputs": [
+            {"hold": "go"},
             call("close_agent", "c20", json!({"agent": "one"})),
             spawn("c21", "three", "Third task"),
             call("list_agents", "c22", json!({})),
@@ -331,6 +332,10 @@ async fn agents_are_bounded_and_bad_wishes_are_answers() {
     let stage = Stage::with(script, setting).await;
     let thread = stage.thread().await;
     stage.start_turn(&thread, "Main task").await;
+    // Not closed before it has begun.
+    stage.model.wait_for_hold("first").await;
+    stage.model.wait_for_hold("go").await;
+    stage.model.release("go");
     stage.model.wait_for_hold("end").await;
     let requests = stage.model.requests();
     let main = requests
