@@ -31,6 +31,8 @@ const KEY: Duration = Duration::from_millis(4);
 /// Keys pressed with each load, unless the time is over first.
 const KEYS: usize = 2000;
 const LIMIT: Duration = Duration::from_secs(20);
+/// The aim.
+const AIM: Duration = Duration::from_millis(5);
 /// Longest wait for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -304,7 +306,22 @@ fn measure(title: &str, delay_ms: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// The times of keys in the order in which they were pressed.
 fn report(title: &str, mut times: Vec<Duration>) {
+    // A stall holds up all keys that are pressed while it lasts.
+    let is_late = |time: &Duration| *time >= AIM;
+    let late = times.iter().enumerate().filter(|(_, time)| is_late(time));
+    let first = late.filter(|(at, _)| *at == 0 || !is_late(&times[at - 1]));
+    let stalls: Vec<String> = first
+        .map(|(at, _)| {
+            let keys = times[at..].iter().take_while(|time| is_late(time)).count();
+            format!(
+                "{keys} from {:.1} s on",
+                (KEY * u32::try_from(at).unwrap_or(u32::MAX)).as_secs_f64()
+            )
+        })
+        .take(8)
+        .collect();
     times.sort();
     let at = |permille: usize| times[(times.len() * permille / 1000).min(times.len() - 1)].as_secs_f64() * 1e3;
     println!(
@@ -315,6 +332,9 @@ fn report(title: &str, mut times: Vec<Duration>) {
         at(990),
         at(1000)
     );
+    if !stalls.is_empty() {
+        println!("  keys that were late: {}", stalls.join(", "));
+    }
 }
 
 /// Line of a file, told apart by its number.

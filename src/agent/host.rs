@@ -1,6 +1,7 @@
 //! The turn as tools see it.
 
 use super::apply::Scope;
+use super::aside::aside;
 use super::permissions::{self, Asked};
 use super::provider::Provider;
 use super::turn::Turn;
@@ -360,7 +361,13 @@ impl Turn {
         }
     }
 
-    /// Where this turn's changes are made.
+    /// The same as [`Turn::scope`], found aside.
+    pub(super) async fn find_scope(self: &Arc<Self>) -> Scope {
+        let turn = self.clone();
+        aside(move || turn.scope()).await
+    }
+
+    /// Where this turn's changes are made. Looks on the disk.
     pub fn scope(&self) -> Scope {
         Scope {
             services: self.services.clone(),

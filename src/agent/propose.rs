@@ -94,10 +94,14 @@ impl Files for View<'_> {
 }
 
 /// Those that may be read: the editor is not asked for the others either.
-fn readable(turn: &Turn, paths: impl Iterator<Item = std::path::PathBuf>) -> Vec<std::path::PathBuf> {
-    let reader = turn.reader();
-    let clean = paths.map(|path| crate::workspace::uri::clean(&path));
-    clean.filter(|path| reader.may_read(path)).collect()
+async fn readable(turn: &Arc<Turn>, paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let turn = turn.clone();
+    aside(move || {
+        let reader = turn.reader();
+        let clean = paths.iter().map(|path| crate::workspace::uri::clean(path));
+        clean.filter(|path| reader.may_read(path)).collect()
+    })
+    .await
 }
 
 pub(super) async fn run(
@@ -130,7 +134,7 @@ async fn planned<T: Send + 'static>(
     named: &Named,
     plan: impl FnOnce(&View<'_>) -> T + Send + 'static,
 ) -> Result<T, ToolError> {
-    let asked = readable(turn, named.iter().map(|(path, _)| path.clone()));
+    let asked = readable(turn, named.iter().map(|(path, _)| path.clone()).collect()).await;
     turn.services.editor.look(&turn.conversation.id, asked).await;
     let reading = turn.clone();
     crate::tools::blocking(move || {
@@ -173,6 +177,14 @@ async fn propose(turn: &Arc<Turn>, item_id: ItemId, planned: Plan, named: Named)
         ));
     }
     let nobody_asked = checked.auto_approved;
+    // A conversation that leaves nothing on the disk leaves no proposal there either.
+    let bounds = match turn.conversation.recorder {
+        Some(_) => {
+            let turn = turn.clone();
+            Some(aside(move || turn.bounds()).await)
+        }
+        None => None,
+    };
     let mut shown = Shown {
         item_id: item_id.clone(),
         proposal_id: ProposalId::fresh(),
@@ -182,7 +194,6 @@ async fn propose(turn: &Arc<Turn>, item_id: ItemId, planned: Plan, named: Named)
     };
     let proposal_id = &shown.proposal_id.clone();
     turn.start_item(shown.item(ItemStatus::InProgress, None));
-    let recorded = turn.conversation.recorder.is_some();
     let origin = Origin {
         thread_id: turn.conversation.id.clone(),
         turn_id: turn.id.clone(),
@@ -193,8 +204,7 @@ async fn propose(turn: &Arc<Turn>, item_id: ItemId, planned: Plan, named: Named)
         grant_root: checked.grant_root,
         auto_approved: nobody_asked,
         applies_each: turn.config.edits.applies_each,
-        // A conversation that leaves nothing on the disk leaves no proposal there either.
-        bounds: recorded.then(|| turn.bounds()),
+        bounds,
     };
     let stream = turn.conversation.stream.clone();
     let proposals = &turn.services.proposals;
@@ -334,7 +344,7 @@ impl Shown {
 
 /// Applies what is accepted while the rest waits. What cannot be applied waits again.
 async fn apply_part(turn: Arc<Turn>, id: ProposalId) {
-    let scope = turn.scope();
+    let scope = turn.find_scope().await;
     let outcome = apply::run_part(&scope, &id).await;
     record(&turn, &outcome).await;
     let (proposals, results) = (turn.services.proposals.clone(), hunk_statuses(&outcome));
@@ -392,7 +402,7 @@ async fn carry_out(
         ProposalStatus::Withdrawn => ItemStatus::Interrupted,
         _ => ItemStatus::Failed,
     };
-    let scope = turn.scope();
+    let scope = turn.find_scope().await;
     let report = report(&scope, &outcome, &decided.feedback, shown.auto_approved);
     let proposals = &turn.services.proposals;
     proposals

@@ -225,7 +225,7 @@ async fn undo(turn: Arc<Turn>, found: Vec<TurnRecord>, conflicts: UndoConflicts)
     let unknown = unknown
         .map(|why| format!("There is no snapshot of what its commands changed ({why}), so that stays as it is."));
     let found = Arc::new(found);
-    let scope = turn.scope();
+    let scope = turn.find_scope().await;
     let mut attempt = 1;
     let (planned, left, copies) = loop {
         let (looking, records) = (turn.clone(), found.clone());

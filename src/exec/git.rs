@@ -35,7 +35,11 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// environment.
 pub async fn info(cwd: &Path, env: &BTreeMap<String, String>) -> Option<Info> {
     // A repository is looked for without a process first: most folders of a test or a demo are none.
-    cwd.ancestors().find(|folder| folder.join(".git").exists())?;
+    let folder = cwd.to_owned();
+    let is_one = move || folder.ancestors().any(|folder| folder.join(".git").exists());
+    if !tokio::task::spawn_blocking(is_one).await.unwrap_or_default() {
+        return None;
+    }
     let git = Question::new(cwd, env);
     line(&git, &["rev-parse", "--git-dir"]).await?;
     let (sha, branch, origin_url) = tokio::join!(

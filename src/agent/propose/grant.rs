@@ -7,6 +7,7 @@
 
 use super::place::{Lies, Place, existing_folder};
 use crate::agent::apply::{self, HunkResult, Outcome};
+use crate::agent::aside::aside;
 use crate::agent::conversation::is_itself;
 use crate::agent::proposals::Decided;
 use crate::agent::turn::Turn;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 const NAMED: usize = 12;
 
 /// A place that is accepted and closed.
+#[derive(Clone)]
 struct Shut {
     path: PathBuf,
     /// What the person is asked to open.
@@ -58,7 +60,7 @@ pub(super) async fn carry_out(
             asked.extend(folders);
             continue;
         }
-        let scope = turn.scope().with_writable(&opened);
+        let scope = turn.find_scope().await.with_writable(&opened);
         let outcome = apply::run(&scope, id, decided).await;
         let lost = outcome.status == ProposalStatus::Failed
             && may_ask
@@ -144,6 +146,8 @@ async fn ask(
     folders: &[PathBuf],
     shut: &[Shut],
 ) -> Option<Outcome> {
+    let (asking, opened, closed) = (turn.clone(), folders.to_vec(), shut.to_vec());
+    let reason = aside(move || reason(&asking, &opened, &closed)).await;
     let approval = PermissionApproval {
         id: ApprovalId::fresh(),
         thread_id: turn.conversation.id.clone(),
@@ -156,7 +160,7 @@ async fn ask(
         accept_covers: GrantScope::Session,
         folders: folders.to_vec(),
         paths: shut.iter().map(|shut| shut.path.clone()).collect(),
-        reason: reason(turn, folders, shut),
+        reason,
         justification: None,
         notes: Vec::new(),
         available_decisions: vec![
@@ -186,7 +190,7 @@ async fn ask(
     Some(nothing_written(turn, id, status, words))
 }
 
-/// The words of the question.
+/// The words of the question. Looks on the disk.
 fn reason(turn: &Turn, folders: &[PathBuf], shut: &[Shut]) -> String {
     let mut names: Vec<_> = shut
         .iter()

@@ -46,7 +46,7 @@ impl Misfits {
             }
             row.length
         };
-        let file = path.map_or_else(|| "a file".to_owned(), |path| turn.scope().short_name(path));
+        let file = path.map_or_else(|| "a file".to_owned(), |path| turn.short_name(path));
         if length >= MOST {
             return ToolError::Fatal(format!(
                 "The agent tried {length} times in a row to change {file} in ways that do not fit it, so it was stopped; none of these \

@@ -182,8 +182,8 @@ async fn since(turn: &Turn, call: &ServerCall, pinned: &Pinned, before: Option<&
         .last
         .get(&(server.clone(), name.clone()))
         .cloned();
-    let pins = turn.services.rules(&turn.config).pins(&server, &name);
-    let (home, pinned, given) = (turn.services.home.clone(), pinned.clone(), before.cloned());
+    let (services, config) = (turn.services.clone(), turn.config.clone());
+    let (pinned, given) = (pinned.clone(), before.cloned());
     // It reads files, and long texts take their time to be compared.
     let work = move || {
         if let Some(given) = given {
@@ -192,7 +192,8 @@ async fn since(turn: &Turn, call: &ServerCall, pinned: &Pinned, before: Option<&
                 pinned.difference(&given)
             ));
         }
-        if let Some(before) = last.or_else(|| standing(&home, &pins, &pinned)) {
+        let pins = services.rules(&config).pins(&server, &name);
+        if let Some(before) = last.or_else(|| standing(&services.home, &pins, &pinned)) {
             return Some(format!(
                 "{tool} of {server} is not what you allowed, so it asks again. What changed, line by line (- was, + is):\n{}",
                 pinned.difference(&before)

@@ -1,5 +1,6 @@
 //! A turn from its first event to its last: what it is told of its surroundings, which model answers, and then the loop.
 
+use crate::agent::aside::aside;
 use crate::agent::context::{self, Gathered};
 use crate::agent::conversation::Subject;
 use crate::agent::pending::Input;
@@ -99,10 +100,9 @@ pub(in crate::agent) async fn find_provider(turn: &Turn, mut begin: impl FnMut(O
         }
     };
     begin(provider.context_window);
-    for warning in turn
-        .conversation
-        .new_reports(Subject::Rules, turn.services.rules(&turn.config).reports())
-    {
+    let (services, config) = (turn.services.clone(), turn.config.clone());
+    let rules = aside(move || services.rules(&config)).await;
+    for warning in turn.conversation.new_reports(Subject::Rules, rules.reports()) {
         turn.warn(in_words(&warning));
     }
     for warning in turn

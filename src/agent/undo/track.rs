@@ -10,6 +10,7 @@ use super::persons::Watching;
 use super::texts::Texts;
 use super::writers::{self, Doing, Noted, Whose, Writer, whose};
 use super::{copies, keep};
+use crate::agent::aside::aside;
 use crate::agent::turn::Turn;
 use crate::exec::Wrote;
 use crate::exec::command::known_to_change_nothing;
@@ -124,15 +125,15 @@ impl Track {
     }
 }
 
-/// The folders of a turn, each with those inside it that are looked at by themselves.
-fn folders(turn: &Turn) -> Vec<(PathBuf, Vec<PathBuf>)> {
+/// The folders of a turn, each with those inside it that are looked at by themselves. Looks on the disk.
+fn folders(roots: &[PathBuf], cwd: &PathBuf) -> Vec<(PathBuf, Vec<PathBuf>)> {
     let mut found: Vec<(PathBuf, PathBuf)> = Vec::new();
-    for folder in turn.roots.iter().chain([&turn.settings.cwd]) {
+    for folder in roots.iter().chain([cwd]) {
         let Ok(real) = std::fs::canonicalize(folder) else {
             continue;
         };
         let is_inside = |(_, other): &(PathBuf, PathBuf)| real.starts_with(other);
-        let is_root = turn.roots.contains(folder);
+        let is_root = roots.contains(folder);
         // The conversation's own folder counts by itself only where no folder of the workspace holds it.
         if found.iter().all(|(_, other)| *other != real) && (is_root || !found.iter().any(is_inside)) {
             found.push((folder.clone(), real));
@@ -189,7 +190,8 @@ pub(super) async fn look(turn: &Turn, cancel: &CancellationToken) -> Result<Vec<
         return Err(SnapshotError::SwitchedOff);
     }
     let mut taken = Vec::new();
-    for (folder, except) in folders(turn) {
+    let (roots, cwd) = (turn.roots.clone(), turn.settings.cwd.clone());
+    for (folder, except) in aside(move || folders(&roots, &cwd)).await {
         taken.push(turn.services.snapshots.take(&folder, &except, cancel).await?);
     }
     Ok(taken)
