@@ -10,10 +10,12 @@ pub mod doctor;
 pub mod editor_config;
 pub mod exec;
 pub mod feedback;
+mod headless;
 pub mod login;
 pub mod mcp;
 pub mod protocol;
 pub mod rehearse;
+pub mod review;
 pub mod rules;
 pub mod sandbox;
 pub mod serve;
@@ -43,6 +45,8 @@ enum Command {
     Acp(acp::Args),
     /// Carry out one task without an editor and without questions, for scripts and continuous integration.
     Exec(Box<exec::Args>),
+    /// Review a change without an editor and without questions; the findings also as SARIF.
+    Review(Box<review::Args>),
     Sandbox(Box<sandbox::Args>),
     /// Carry out a patch or a unified diff on the disk, all or none.
     ApplyPatch(apply_patch::Args),
@@ -100,6 +104,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Serve(args)) => serve::run(args),
         Some(Command::Acp(args)) => acp::run(args),
         Some(Command::Exec(args)) => exec::run(*args),
+        Some(Command::Review(args)) => review::run(*args),
         Some(Command::Sandbox(args)) => sandbox::run(*args),
         Some(Command::ApplyPatch(args)) => apply_patch::run(args),
         Some(Command::Rehearse(args)) => rehearse::run(args),

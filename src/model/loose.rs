@@ -69,7 +69,8 @@ pub(super) fn fenced(text: &str) -> Option<&str> {
     let inner = text.trim().strip_prefix("```")?.strip_suffix("```")?;
     let (info, inner) = inner.split_once('\n')?;
     let is_word = info.trim().chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    (is_word && !inner.contains("```")).then(|| inner.trim())
+    let is_one = inner.lines().all(|line| !line.trim_start().starts_with("```"));
+    (is_word && is_one).then(|| inner.trim())
 }
 
 /// The list or object that a text holds. `None` if it is anything else.

@@ -1,6 +1,7 @@
 //! `countersign exec`: one turn, no editor, no question; what came of it is in the output and in the exit status.
 
 use crate::agent::stage::{apply_patch, bash, rehearse, say};
+use crate::support::git::git;
 use countersign::rehearsal::Running;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -48,9 +49,13 @@ impl Place {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
+        self.subcommand("exec", arguments)
+    }
+
+    fn subcommand(&self, name: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_countersign"));
         command
-            .arg("exec")
+            .arg(name)
             .args(arguments)
             .env("COUNTERSIGN_HOME", self.path("home"))
             .current_dir(self.path("work"))
@@ -61,7 +66,10 @@ impl Place {
     }
 
     async fn run(&self, arguments: &[&str]) -> Ran {
-        let mut command = self.command(arguments);
+        Self::ran(self.command(arguments)).await
+    }
+
+    async fn ran(mut command: Command) -> Ran {
         let output = tokio::task::spawn_blocking(move || command.output())
             .await
             .expect("it ends")
@@ -278,6 +286,16 @@ async fn bounds_failures_and_wrong_use_have_their_status() {
     assert_eq!((ran.status, place.model.requests().len()), (Some(4), 3), "{ran:?}");
     assert!(ran.err.contains("asked 3 times"), "{ran:?}");
 
+    let usage = json!({"usage": {"input_tokens": 100_000, "output_tokens": 0, "total_tokens": 100_000}});
+    let place = Place::new(json!([{"repeat": true, "outputs": [bash("", "true"), usage]}])).await;
+    let price = "models.rehearsal.price={input = 2.0, output = 2.0}";
+    let ran = place.run(&["--max-cost", "0.50", "-c", price, "Go round"]).await;
+    assert_eq!((ran.status, place.model.requests().len()), (Some(4), 3), "{ran:?}");
+    assert!(
+        ran.err.contains("cost about $0.60") && ran.err.contains("may cost $0.50"),
+        "{ran:?}"
+    );
+
     let place =
         Place::new(json!([[{"fail": {"status": 400, "body": {"error": {"message": "the moon is full"}}}}]])).await;
     let ran = place.run(&["Hello"]).await;
@@ -294,6 +312,8 @@ async fn bounds_failures_and_wrong_use_have_their_status() {
         (&["--resume", "last", "Hello"], "no conversation in this folder"),
         (&["--sandbox", "anything", "Hello"], "anything"),
         (&["--max-requests", "0", "Hello"], "0"),
+        (&["--max-cost", "nothing", "Hello"], "no amount of US dollars"),
+        (&["--max-cost", "-1", "Hello"], "-1"),
         (&["-c", "model", "Hello"], "KEY=VALUE"),
     ] {
         let ran = place.run(arguments).await;
@@ -335,4 +355,81 @@ async fn a_signal_stops_it() {
         .expect("it ends");
     assert_eq!(status.code(), Some(130));
     assert!(!sleeps());
+}
+
+/// A repository whose last commit has `one` in its file, which is `two` by now, and a reviewer who finds this.
+async fn reviewed(findings: Value) -> Place {
+    let answer = json!({
+        "findings": findings,
+        "overall_correctness": "patch is incorrect",
+        "overall_explanation": "That is what I saw.",
+        "overall_confidence_score": 0.8,
+    });
+    let place = Place::new(json!([[say(&answer.to_string())]])).await;
+    let work = place.path("work");
+    git(&work, &["init", "-q", "-b", "main"]);
+    git(&work, &["add", "."]);
+    git(&work, &["commit", "-qm", "Begin"]);
+    place.write("work/a.txt", "two\n");
+    place
+}
+
+#[tokio::test]
+async fn a_review_says_what_it_found_and_writes_it_for_code_scanning() {
+    let findings = json!([{
+        "title": "It counts wrongly",
+        "body": "One became two.",
+        "confidence_score": 0.9,
+        "priority": 1,
+        "code_location": {"absolute_file_path": "a.txt", "line_range": {"start": 1, "end": 1}},
+    }]);
+    for (arguments, findings, status) in [
+        (&["--fail-on", "3"][..], json!([]), 0),
+        (&["--uncommitted"], findings.clone(), 0),
+        (&["--fail-on", "0"], findings.clone(), 0),
+        (&["--fail-on", "1"], findings.clone(), 5),
+        (
+            &["--sarif", "found.sarif", "--fail-on", "2", "--ephemeral"],
+            findings.clone(),
+            5,
+        ),
+        (&["--sarif", "-"], findings.clone(), 0),
+    ] {
+        let place = reviewed(findings.clone()).await;
+        let ran = Place::ran(place.subcommand("review", arguments)).await;
+        assert_eq!(ran.status, Some(status), "{arguments:?}: {ran:?}");
+        let log = match arguments {
+            ["--sarif", "-"] => ran.out,
+            ["--sarif", ..] => place.text("work/found.sarif"),
+            _ => {
+                assert!(ran.out.contains("That is what I saw."), "{ran:?}");
+                let title = "It counts wrongly";
+                assert_eq!(ran.out.contains(title), findings != json!([]), "{ran:?}");
+                continue;
+            }
+        };
+        let log: Value = serde_json::from_str(&log).expect("JSON");
+        let result = &log["runs"][0]["results"][0];
+        assert_eq!(result["level"], "error");
+        let place = &result["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], "a.txt", "{log}");
+        assert_eq!(place["region"], json!({"startLine": 1, "endLine": 1}), "{log}");
+    }
+}
+
+#[tokio::test]
+async fn a_review_that_cannot_be_done_says_so() {
+    let place = Place::new(json!([])).await;
+    for (arguments, status, words) in [
+        (&["--json", "--sarif", "-"][..], 2, "standard output cannot take both"),
+        (&["--base", "main", "--commit", "HEAD"], 2, "cannot be used with"),
+        (&["--fail-on", "4"], 2, "4"),
+        (&["--sarif", "found.sarif"], 1, "git"),
+    ] {
+        let ran = Place::ran(place.subcommand("review", arguments)).await;
+        assert_eq!(ran.status, Some(status), "{arguments:?}: {ran:?}");
+        assert!(ran.err.contains(words), "{arguments:?}: {ran:?}");
+    }
+    let log: Value = serde_json::from_str(&place.text("work/found.sarif")).expect("JSON");
+    assert_eq!(log["runs"][0]["invocations"][0]["executionSuccessful"], false);
 }

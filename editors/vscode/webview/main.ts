@@ -298,7 +298,7 @@ function drawMeters(): void {
     window ? [meter(windowShort(window.windowMinutes), window.usedPercent, `${windowName("Allowance", window.windowMinutes)}: ${Math.round(window.usedPercent)} % used${window.resetsAt ? `, resets ${dateWords(new Date(window.resetsAt * 1000).toLocaleString())}` : ""}`)] : [];
   meters.replaceChildren(
     ...(shown?.usage === undefined ? [] : used === undefined ? [el("span", { class: "dim" }, `${tokens(shown.usage.total.totalTokens)} tokens`)] : [meter("Context", used, `${tokens(shown.usage.last.totalTokens)} of ${tokens(shown.usage.modelContextWindow ?? 0)} tokens of the model's context window; ${tokens(shown.usage.total.totalTokens)} used in all`)]),
-    ...(cost === undefined ? [] : [el("span", { class: "dim", title: cost.whole, label: cost.whole }, cost.short)]),
+    ...(cost === undefined ? [] : [el("span", { class: "dim cost", title: cost.whole, label: cost.whole }, cost.short)]),
     ...limit(shown?.limits?.primary),
     ...limit(shown?.limits?.secondary),
     ...(shown === undefined ? [] : [el("span", { class: "dim grow end", title: shown.cwd }, shown.cwd.split(/[/\\]/).at(-1) ?? "")]),

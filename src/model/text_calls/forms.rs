@@ -262,6 +262,9 @@ fn function<'t>(text: &'t str, offered: &[Offered]) -> Option<(Written, &'t str)
         while let Some(parameter) = body.strip_prefix("<parameter=") {
             let (key, value) = parameter.split_once('>')?;
             let (value, behind) = closed(value, "</parameter>", &["<parameter=", "</function>"])?;
+            // One line break on each side belongs to the form.
+            let value = value.strip_prefix('\n').unwrap_or(value);
+            let value = value.strip_suffix('\n').unwrap_or(value);
             let value = typed(name, key.trim(), value, offered);
             // One that stands there twice: nobody knows which is meant.
             if given.insert(key.trim().to_owned(), value).is_some() {
@@ -284,10 +287,8 @@ fn closed<'t>(text: &'t str, end: &str, next: &[&str]) -> Option<(&'t str, &'t s
         })
 }
 
-/// A value that was written without quotes, as the schema wants it. One line break on each side belongs to the form.
+/// A value that was written without quotes, as the schema wants it.
 fn typed(name: &str, key: &str, value: &str, offered: &[Offered]) -> Value {
-    let value = value.strip_prefix('\n').unwrap_or(value);
-    let value = value.strip_suffix('\n').unwrap_or(value);
     let schema = offered
         .iter()
         .find(|tool| tool.name == name.trim())

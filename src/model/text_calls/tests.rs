@@ -234,6 +234,139 @@ fn several_calls_and_values_of_every_type() {
     assert_eq!(read(&[&many]), (many.clone(), Vec::new()));
 }
 
+/// A call in every form that carries its arguments as JSON.
+fn as_json(name: &str, arguments: &Value) -> Vec<String> {
+    let text = Value::String(arguments.to_string());
+    let (call, with_parameters) = (
+        json!({"name": name, "arguments": arguments}),
+        json!({"name": name, "parameters": arguments}),
+    );
+    let pretty = format!("{call:#}");
+    vec![
+        call.to_string(),
+        with_parameters.to_string(),
+        pretty.clone(),
+        format!("[{call}]"),
+        json!({"name": name, "arguments": text}).to_string(),
+        json!({"type": "function", "function": call}).to_string(),
+        json!({"tool_calls": [{"id": "1", "type": "function", "function": {"name": name, "arguments": text}}]})
+            .to_string(),
+        json!({"tool": name, "input": arguments}).to_string(),
+        format!("```json\n{pretty}\n```"),
+        format!("```\n{call}\n```"),
+        format!("<tool_call>\n{call}\n</tool_call>"),
+        format!("<tool_call>\n{call}"),
+        format!("<tool_calls>[{call}]</tool_calls>"),
+        format!("<function_call>{call}</function_call>"),
+        format!("<|python_tag|>{with_parameters}<|eom_id|>"),
+        format!("<function={name}>{arguments}</function>"),
+        format!("[TOOL_CALLS] [{call}]</s>"),
+        format!("[TOOL_CALLS]{name}{arguments}"),
+        format!("[TOOL_CALLS]{name}[ARGS]{arguments}"),
+        format!(
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n{arguments}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+        ),
+        format!(
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{arguments}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+        ),
+        format!(
+            "<|tool_calls_section_begin|><|tool_call_begin|>functions.{name}:0<|tool_call_argument_begin|>{arguments}<|tool_call_end|><|tool_calls_section_end|>"
+        ),
+        format!("<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{arguments}<|call|>"),
+        format!("<|tool_call|>[{call}]<|/tool_call|>"),
+        format!("functools[{call}]"),
+        format!(
+            "<|START_ACTION|>[{}]<|END_ACTION|>",
+            json!({"tool_call_id": "0", "tool_name": name, "parameters": arguments})
+        ),
+    ]
+}
+
+/// The same where each argument stands by itself.
+fn by_argument(name: &str, arguments: &Value) -> Vec<String> {
+    let given: Vec<(&String, String)> = arguments
+        .as_object()
+        .expect("an object")
+        .iter()
+        .map(|(key, value)| (key, value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
+        .collect();
+    let all =
+        |one: &dyn Fn(&str, &str) -> String| -> String { given.iter().map(|(key, value)| one(key, value)).collect() };
+    let qwen = all(&|key, value| format!("<parameter={key}>\n{value}\n</parameter>\n"));
+    let glm = all(&|key, value| format!("\n<arg_key>{key}</arg_key>\n<arg_value>{value}</arg_value>"));
+    let invoked = all(&|key, value| format!("<parameter name=\"{key}\">{value}</parameter>\n"));
+    let python: Vec<String> = arguments
+        .as_object()
+        .expect("an object")
+        .iter()
+        .map(|(key, value)| format!("{key}={}", value.to_string().replace("true", "True")))
+        .collect();
+    let python = python.join(", ");
+    vec![
+        format!("<tool_call>\n<function={name}>\n{qwen}</function>\n</tool_call>"),
+        format!("<function={name}>\n{qwen}</function>"),
+        format!("<tool_call>{name}{glm}\n</tool_call>"),
+        format!("<function_calls>\n<invoke name=\"{name}\">\n{invoked}</invoke>\n</function_calls>"),
+        format!("<minimax:tool_call>\n<invoke name=\"{name}\">\n{invoked}</invoke>\n</minimax:tool_call>"),
+        format!("[{name}({python})]"),
+        format!("```tool_code\nprint({name}({python}))\n```"),
+    ]
+}
+
+/// Whatever a call carries, each form gives it back to the letter.
+#[test]
+fn what_a_call_carries_is_the_same_in_every_form() {
+    let calls = [
+        (
+            "read_file",
+            json!({"file_path": "src/main.rs", "limit": 40, "all": true}),
+        ),
+        ("list_dir", json!({})),
+        (
+            "shell",
+            json!({"command": ["bash", "-lc", "grep -rn \"a\" . | head -5 && echo '</parameter>'"]}),
+        ),
+        ("read_file", json!({"file_path": "größe/日本語 😀.txt"})),
+        (
+            "read_file",
+            json!({"file_path": "{\"name\": \"shell\", \"arguments\": {}}"}),
+        ),
+        ("read_file", json!({"file_path": "fn f() {\n    [1, 2]\n}\n"})),
+        (
+            "read_file",
+            json!({"file_path": "\n\n  # Title\n\n```json\n{}\n```\n\n"}),
+        ),
+        (
+            "read_file",
+            json!({"file_path": "<tool_call> </tool_call> <parameter=x> </function"}),
+        ),
+        ("read_file", json!({"file_path": "C:\\dir\\new 'quoted' \"twice\""})),
+        (
+            "apply_patch",
+            json!({"input": "*** Begin Patch\n*** Add File: a\n+{\"x\": 1}\n*** End Patch"}),
+        ),
+    ];
+    let mut count = 0;
+    for (name, arguments) in calls {
+        let wanted = vec![(name.to_owned(), arguments.clone())];
+        for text in as_json(name, &arguments)
+            .into_iter()
+            .chain(by_argument(name, &arguments))
+        {
+            assert_eq!(read(&[&text]), (String::new(), wanted.clone()), "{text}");
+            // In prose it is prose.
+            for prose in [
+                format!("This is it: {text}"),
+                format!("{text}\nThat is how it is written."),
+            ] {
+                assert_eq!(read(&[&prose]), (prose.clone(), Vec::new()), "{prose}");
+            }
+            count += 3;
+        }
+    }
+    assert!(count >= 900, "{count}");
+}
+
 #[test]
 fn what_cannot_become_a_call_is_shown_at_once() {
     for (text, at) in [

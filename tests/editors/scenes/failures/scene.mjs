@@ -5,7 +5,7 @@ import { requests, until } from "../../stage.mjs";
 
 export const wants = {
   // These belong to the provider's table, which is the last one.
-  config: "request_max_retries = 0\nstream_max_retries = 0\n",
+  config: "request_max_retries = 0\nstream_max_retries = 0\n[models.rehearsal.price]\ninput = 2.5\noutput = 10\n",
   settings: { "countersign.model_context_window": 100000 },
 };
 
@@ -22,9 +22,11 @@ export async function play(editor) {
   check("how full the context window is, is shown", /^Context 2[0-9] %$/.test(await meters.first().innerText()) && /24\.0k|25\.0k/.test(await label("Context")), [await meters.allInnerTexts(), await label("Context")]);
   check("and what of each allowance is used, by its length", /^5 hours 42 %$/.test(await meters.nth(1).innerText()) && /^week 91 %$/.test(await meters.nth(2).innerText()), await meters.allInnerTexts());
   check("and when it resets", /Allowance of 5 hours: 42 % used, resets /.test(await label("5 hours")), await label("5 hours"));
+  const cost = chat.locator(".meters .cost");
+  check("what the conversation has cost is shown", (await cost.innerText()) === "$0.07" && /about \$0\.07 by list prices/.test((await cost.getAttribute("aria-label")) ?? ""), await chat.locator(".meters").innerText());
   equal("an allowance that is nearly used up stands out", await chat.locator(".bar.full").count(), 1);
   const item = await until("the status bar", async () => { const found = await editor.item(); return /week: 9 % left/.test(found ?? "") && found; }, 20000).catch(() => editor.item());
-  check("the status bar says so, too", /context 25%/.test(item ?? "") && /Allowance of 5 hours: 58 % left/.test(item ?? "") && /Allowance of 1 week: 9 % left/.test(item ?? ""), item);
+  check("the status bar says so, too", /context 25%/.test(item ?? "") && /Allowance of 5 hours: 58 % left/.test(item ?? "") && /Allowance of 1 week: 9 % left/.test(item ?? "") && /has cost about \$0\.07/.test(item ?? ""), item);
   await editor.theme("light");
   await editor.shot("meters-light");
   await editor.theme("dark");

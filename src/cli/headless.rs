@@ -1,0 +1,417 @@
+//! One turn without an editor and without a question, for scripts and continuous integration: what `exec` and `review` share.
+//!
+//! Nobody is asked: the approval policy is `never`, so that the sandbox mode alone decides what may be done. What was refused is in
+//! the output and in the exit status.
+
+mod progress;
+mod refused;
+
+use crate::agent::editor::{ApplyReply, Editor, EditorChange, Saving, Unsaved};
+use crate::agent::thread::{Start, Started, ThreadHandle};
+use crate::agent::{self, Agent, AgentError, Opened, apply};
+use crate::config::ClientSettings;
+use crate::config::startup::Startup;
+use crate::ids::{ThreadId, TurnId};
+use crate::model::ModelClient;
+use crate::private;
+use crate::protocol::event::{Event, EventKind, TurnCompleted};
+use crate::protocol::item::ThreadItem;
+use crate::protocol::review::{ReviewOutput, ReviewTarget};
+use crate::protocol::settings::{ApprovalPolicy, SandboxMode, SandboxPolicy, SettingsOverride};
+use crate::protocol::thread::{ThreadResumeParams, ThreadStartParams};
+use crate::protocol::turn::{TurnErrorKind, TurnStatus};
+use crate::secrets::Secrets;
+use crate::server::log::{self, LogOptions};
+use crate::shown;
+use crate::telemetry::Telemetry;
+use crate::tools::Registry;
+use crate::workspace::Workspace;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use progress::Progress;
+use refused::Refused;
+use serde_json::json;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The turn failed, or could not begin.
+pub(super) const FAILED: u8 = 1;
+/// The command line cannot be followed. The parser of the command line uses it too.
+pub(super) const USAGE: u8 = 2;
+/// The agent came to its end, but something that it wanted to do was refused or did not fit.
+const REFUSED: u8 = 3;
+/// A bound of this run was reached.
+const BUDGET: u8 = 4;
+/// A signal stopped it, as shells say it of an interrupt.
+const STOPPED: u8 = 130;
+/// What the end of the thread may take.
+const END: Duration = Duration::from_millis(2200);
+
+/// What every run takes.
+#[derive(Debug, clap::Args)]
+pub(super) struct Common {
+    /// Print each event as a line of JSON (docs/protocol.md) instead of the answer.
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Work in this folder, not in the current one.
+    #[arg(short = 'C', long = "cd", value_name = "FOLDER")]
+    cd: Option<PathBuf>,
+    /// The model that answers.
+    #[arg(short, long, value_name = "MODEL")]
+    model: Option<String>,
+    /// The provider of the model, by its id in the configuration.
+    #[arg(long, value_name = "ID")]
+    provider: Option<String>,
+    /// Keep nothing of the conversation on the disk.
+    #[arg(long)]
+    pub(super) ephemeral: bool,
+    /// End the turn after this many requests to the model.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_requests: Option<u32>,
+    /// End the turn once it has cost this many US dollars, as far as prices are known.
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_cost: Option<f64>,
+    /// Set a configuration key above the files, as TOML has its value; may be repeated.
+    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE")]
+    config: Vec<String>,
+}
+
+/// Where a run works.
+pub(super) struct Places {
+    pub(super) home: PathBuf,
+    pub(super) cwd: PathBuf,
+}
+
+impl Places {
+    /// # Errors
+    /// What is wrong with the command line, and what to do.
+    pub(super) fn of(common: &Common) -> Result<Self, String> {
+        let home = crate::cli::home().ok_or(
+            "no home folder is known, so there is no place for configuration; set COUNTERSIGN_HOME to a folder",
+        )?;
+        let cwd = common.cd.clone().unwrap_or_else(|| PathBuf::from("."));
+        let cwd = cwd
+            .canonicalize()
+            .ok()
+            .filter(|cwd| cwd.is_dir())
+            .ok_or_else(|| format!("{} is no folder to work in", cwd.display()))?;
+        Ok(Self { home, cwd })
+    }
+}
+
+/// What there is to do, all of it read before anything begins.
+pub(super) struct Task {
+    /// The subcommand: it begins what is said, and marks the conversation.
+    pub(super) command: &'static str,
+    pub(super) places: Places,
+    pub(super) sandbox: SandboxMode,
+    pub(super) resume: Option<ThreadId>,
+    pub(super) work: Work,
+}
+
+pub(super) enum Work {
+    Turn(Box<Start>),
+    Review(ReviewTarget),
+}
+
+/// What came of a turn that ended.
+pub(super) struct Outcome<'r> {
+    pub(super) ended: &'r TurnCompleted,
+    /// Of a review that came to a result.
+    pub(super) review: Option<&'r ReviewOutput>,
+    /// In words, as they are kept with the conversation.
+    pub(super) review_text: &'r str,
+    pub(super) cwd: &'r Path,
+}
+
+/// Does it. `conclude` says what came of a turn that came to its end, and gives the exit status in place of 0.
+pub(super) fn run(common: &Common, task: Task, conclude: &dyn Fn(&Outcome<'_>) -> Result<u8, String>) -> ExitCode {
+    let command = task.command;
+    let say = |message: &str| say(command, message);
+    let home = task.places.home.clone();
+    let mut env = crate::cli::environment();
+    let startup = Startup::read(&common.config, &mut env);
+    if let Some(problem) = startup.problems.first() {
+        say(&problem.message);
+        return ExitCode::from(USAGE);
+    }
+    if let Err(trouble) = private::make_home(&home) {
+        say(&trouble.to_string());
+        return ExitCode::from(FAILED);
+    }
+    let secrets = Secrets::of_environment(&env);
+    let filter = std::env::var("COUNTERSIGN_LOG").ok();
+    let options = LogOptions {
+        folder: &home.join("log"),
+        filter: filter.as_deref(),
+        stderr: false,
+        secrets: &secrets,
+        ring: None,
+    };
+    if let Err(trouble) = log::install(&options) {
+        say(&trouble);
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            say(&format!("cannot start: {error}"));
+            return ExitCode::from(FAILED);
+        }
+    };
+    let mut client = ClientSettings {
+        startup: startup.settings,
+        ..ClientSettings::default()
+    };
+    if let Some(most) = common.max_requests {
+        client.startup.insert("max_requests_per_turn".to_owned(), json!(most));
+    }
+    if let Some(most) = common.max_cost {
+        client.startup.insert("max_cost_per_turn".to_owned(), json!(most));
+    }
+    let telemetry = Telemetry::new(secrets.clone(), &env);
+    let workspace = Workspace::new();
+    workspace.set_roots(vec![task.places.cwd.clone()]);
+    let setup = agent::Setup {
+        workspace,
+        editor: Arc::new(NoEditor),
+        home: home.clone(),
+        env,
+        client,
+        user_agent: ModelClient::user_agent(),
+        secrets,
+        source: command.to_owned(),
+    };
+    let status = runtime.block_on(async {
+        let agent = Agent::with(setup, Registry::standard(), vec![Arc::new(telemetry.clone())]);
+        apply::put_right(home.clone(), |words| tracing::warn!("{words}")).await;
+        let status = turn(&agent, task, common, conclude).await;
+        if tokio::time::timeout(END, agent.shutdown()).await.is_err() {
+            tracing::error!("not all threads have ended in time");
+        }
+        telemetry.finish().await;
+        status
+    });
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    ExitCode::from(status)
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    match text.trim_start_matches('$').parse() {
+        Ok(usd) if usd > 0.0 && f64::is_finite(usd) => Ok(usd),
+        _ => Err("it is no amount of US dollars, such as 0.50".to_owned()),
+    }
+}
+
+/// Runs the turn and says what came of it; the exit status.
+async fn turn(agent: &Agent, task: Task, common: &Common, conclude: &dyn Fn(&Outcome<'_>) -> Result<u8, String>) -> u8 {
+    let say = |message: &str| say(task.command, message);
+    let settings = SettingsOverride {
+        cwd: Some(task.places.cwd.clone()),
+        model: common.model.clone(),
+        model_provider: common.provider.clone(),
+        approval_policy: Some(ApprovalPolicy::Never),
+        sandbox_policy: Some(SandboxPolicy::from_mode(task.sandbox)),
+        ..SettingsOverride::default()
+    };
+    let opened = match task.resume {
+        Some(id) => {
+            let resume = ThreadResumeParams {
+                thread_id: Some(id),
+                settings,
+                ..ThreadResumeParams::default()
+            };
+            agent.resume_thread(resume).await
+        }
+        None => {
+            let start = ThreadStartParams {
+                settings,
+                ephemeral: common.ephemeral,
+                ..ThreadStartParams::default()
+            };
+            agent.start_thread(start).await
+        }
+    };
+    let Opened { handle, .. } = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            say(&error.to_string());
+            return FAILED;
+        }
+    };
+    if !common.json && !common.ephemeral {
+        say_plainly(&format!("conversation {}", handle.id()));
+    }
+    let mut events = handle.subscribe(None);
+    let started = match begin(&handle, task.work).await {
+        Ok(started) => started,
+        Err(error) => {
+            say(&error.to_string());
+            return FAILED;
+        }
+    };
+    let turn = started.turn.id.clone();
+    drop(started);
+    let mut run = Run {
+        agent,
+        handle: &handle,
+        turn: &turn,
+        command: task.command,
+        json: common.json,
+        cwd: &task.places.cwd,
+        progress: Progress::new(&task.places.cwd),
+        refused: Refused::default(),
+        review: None,
+    };
+    let mut signal = std::pin::pin!(super::signal::asked_to_end());
+    let mut is_stopped = false;
+    let ended = loop {
+        let event = tokio::select! {
+            event = events.next() => event,
+            () = &mut signal, if !is_stopped => {
+                is_stopped = true;
+                let _ends_anyway = handle.interrupt(Some(turn.clone())).await;
+                continue;
+            }
+        };
+        let Some(event) = event else { break None };
+        run.take(&event);
+        if let EventKind::TurnCompleted(completed) = event.kind
+            && completed.turn.id == turn
+        {
+            break Some(completed);
+        }
+    };
+    let Some(ended) = ended else {
+        say("the conversation ended before its turn did");
+        return FAILED;
+    };
+    if is_stopped {
+        say("stopped");
+        return STOPPED;
+    }
+    run.conclude(&ended, conclude)
+}
+
+async fn begin(handle: &ThreadHandle, work: Work) -> Result<Started, AgentError> {
+    match work {
+        Work::Turn(start) => handle.start_turn(*start).await,
+        Work::Review(target) => handle.review(target).await,
+    }
+}
+
+/// A turn that runs.
+struct Run<'a> {
+    agent: &'a Agent,
+    handle: &'a ThreadHandle,
+    turn: &'a TurnId,
+    command: &'static str,
+    json: bool,
+    cwd: &'a Path,
+    progress: Progress,
+    refused: Refused,
+    /// What a review came to, in words and by its findings.
+    review: Option<(String, Option<ReviewOutput>)>,
+}
+
+impl Run<'_> {
+    fn take(&mut self, event: &Event) {
+        if self.json {
+            print(&json!({"method": event.kind.method(), "params": event.params()}).to_string());
+        } else if let Some(line) = self.progress.line(&event.kind) {
+            say_plainly(&line);
+        }
+        if let EventKind::ItemCompleted(completed) = &event.kind
+            && let ThreadItem::ExitedReviewMode { review, output, .. } = &completed.item
+        {
+            self.review = Some((review.clone(), output.clone()));
+        }
+        self.refused.note(&event.kind);
+        refused::answer(self.agent, &event.kind);
+    }
+
+    fn conclude(&self, ended: &TurnCompleted, conclude: &dyn Fn(&Outcome<'_>) -> Result<u8, String>) -> u8 {
+        let say = |message: &str| say(self.command, message);
+        let (review_text, review) = match &self.review {
+            Some((text, output)) => (text.as_str(), output.as_ref()),
+            None => ("", None),
+        };
+        let outcome = Outcome {
+            ended,
+            review,
+            review_text,
+            cwd: self.cwd,
+        };
+        let status = match conclude(&outcome) {
+            Ok(status) => status,
+            Err(problem) => {
+                say(&problem);
+                return FAILED;
+            }
+        };
+        if let Some(cost) = ended.cost.filter(|_| !self.json) {
+            say_plainly(&format!("cost {cost}"));
+        }
+        match (ended.turn.status, &ended.turn.error) {
+            (TurnStatus::Completed, _) if self.refused.is_empty() => status,
+            (TurnStatus::Completed, _) => {
+                say(&format!("done, but not all of it: {}", self.refused));
+                REFUSED
+            }
+            (_, Some(error)) => {
+                say(&error.message);
+                match error.kind {
+                    TurnErrorKind::TooManyRounds | TurnErrorKind::CostLimitExceeded => BUDGET,
+                    _ => FAILED,
+                }
+            }
+            _ => {
+                say(&format!("turn {} of {} was stopped", self.turn, self.handle.id()));
+                FAILED
+            }
+        }
+    }
+}
+
+/// A line on standard output; whoever reads it may be gone.
+pub(super) fn print(line: &str) {
+    let mut out = io::stdout().lock();
+    let _closed = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// To standard error, which may be closed.
+pub(super) fn say(command: &str, message: &str) {
+    let _closed = writeln!(io::stderr(), "countersign {command}: {}", shown::prose(message));
+}
+
+fn say_plainly(line: &str) {
+    let _closed = writeln!(io::stderr(), "{line}");
+}
+
+/// Nothing is open: files are as they are on the disk.
+struct NoEditor;
+
+impl Editor for NoEditor {
+    fn apply(&self, _change: EditorChange) -> BoxFuture<'static, ApplyReply> {
+        async {
+            ApplyReply::Refused {
+                reason: Some("there is no editor".to_owned()),
+            }
+        }
+        .boxed()
+    }
+
+    fn save(&self, _thread: ThreadId, _documents: Vec<Unsaved>) -> BoxFuture<'static, Saving> {
+        std::future::ready(Saving::Over).boxed()
+    }
+
+    fn has_resource_operations(&self) -> bool {
+        false
+    }
+}
