@@ -78,6 +78,8 @@ class Chat {
     await this.command("Countersign: Open Chat");
     const frame = await this.frame();
     await until("the server in the chat", async () => !(await frame.locator("body.offline").count()) && (await frame.locator(".empty h2").innerText().catch(() => "x")) !== "Countersign is not running", 30000);
+    // The command gives it to the composer. On a busy machine that comes after the first press of a button, and closes the list that it opened.
+    await until("the composer to have the focus", () => frame.locator(".composer textarea").evaluate((area) => area === document.activeElement), 15000);
     return frame;
   }
 
