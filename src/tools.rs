@@ -317,11 +317,14 @@ pub trait Tool: Send + Sync {
     fn run<'a>(&'a self, call: &'a Call, host: &'a dyn Host) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
+/// A tool, and the name under which it is offered.
+type Named = (Arc<str>, Arc<dyn Tool>);
+
 /// The only place where tools are listed: what the model is offered and what is bound are one list.
 #[derive(Clone)]
 pub struct Registry {
     /// By name, which is asked for much more often than the rest of what a tool says of itself.
-    tools: Arc<[(Arc<str>, Arc<dyn Tool>)]>,
+    tools: Arc<[Named]>,
 }
 
 impl Registry {

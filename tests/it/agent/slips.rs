@@ -48,8 +48,7 @@ async fn an_answer_that_is_a_call_as_text_is_carried_out_and_not_shown() {
                 .as_array()
                 .expect("a list")
                 .iter()
-                .filter(|one| one["role"] == role)
-                .last()
+                .rfind(|one| one["role"] == role)
                 .cloned()
         };
         let call = of_role("assistant").expect("the call");
