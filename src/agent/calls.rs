@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 /// How long a tool may take to stop once the turn is stopped; then it is ended by force.
 const GRACE: Duration = Duration::from_millis(1500);
 
-/// What the model is told of a call whose turn came after the stop.
+/// The answer to the model for a call whose turn came after the stop.
 const STOPPED: &str = "The person stopped the turn before this call began; nothing of it was done.";
 
 pub(super) struct Calls {

@@ -379,7 +379,7 @@ impl Run<'_> {
     }
 }
 
-/// A line on standard output; whoever reads it may be gone.
+/// A line on standard output; its reader may be gone.
 pub(super) fn print(line: &str) {
     let mut out = io::stdout().lock();
     let _closed = writeln!(out, "{line}").and_then(|()| out.flush());

@@ -59,8 +59,8 @@ fn billions(name: &str) -> Option<f32> {
     sizes.max_by(f32::total_cmp)
 }
 
-/// The type under which Anthropic's API knows the tool, for models of its that were taught it; nothing for the others, which are
-/// told of it as of any function.
+/// The type under which Anthropic's API knows the tool, for those of its models that were taught it; nothing for the others, for which it
+/// is a function like any other.
 pub(super) fn declared_text_editor(model: &str) -> Option<&'static str> {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     let older = ["claude-3", "claude-2", "claude-instant"];

@@ -310,7 +310,7 @@ mod tests {
         }
     }
 
-    /// Claude knows its own tool for files by the type; other models of this wire are told of it as of any function.
+    /// Claude knows its own tool for files by the type; for other models of this wire it is a function like any other.
     #[test]
     fn claudes_own_tool_is_declared_by_its_type() {
         let tools = |model: &str| {
