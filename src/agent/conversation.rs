@@ -96,6 +96,8 @@ pub struct Data {
     /// Said before the first turn, and not yet on the record: a thread without a turn leaves nothing behind.
     unrecorded: Vec<ResponseItem>,
     pub usage: ThreadTokenUsage,
+    /// Whether responses went into the usage, with or without tokens that were counted.
+    has_responses: bool,
     /// What the provider said last of the account's allowance.
     pub rate_limits: Option<RateLimits>,
     /// What the person allowed for the rest of the session.
@@ -155,7 +157,25 @@ impl Data {
     /// The numbers of a conversation that goes on: the latest tells how much its history takes.
     pub fn set_usage(&mut self, usage: ThreadTokenUsage) {
         self.usage = usage;
+        self.has_responses |= usage.total.total_tokens > 0;
         self.history.count(usage.last.total_tokens);
+    }
+
+    /// Adds one response to the sum, and what it cost.
+    fn add_usage(&mut self, last: TokenUsage, usd: Option<f64>) {
+        self.usage.cost = spending::with(self.usage.cost, self.has_responses, usd);
+        self.has_responses = true;
+        let total = &mut self.usage.total;
+        total.input_tokens = total.input_tokens.saturating_add(last.input_tokens);
+        total.cached_input_tokens = total.cached_input_tokens.saturating_add(last.cached_input_tokens);
+        total.cache_write_input_tokens = total
+            .cache_write_input_tokens
+            .saturating_add(last.cache_write_input_tokens);
+        total.output_tokens = total.output_tokens.saturating_add(last.output_tokens);
+        total.reasoning_output_tokens = total
+            .reasoning_output_tokens
+            .saturating_add(last.reasoning_output_tokens);
+        total.total_tokens = total.total_tokens.saturating_add(last.total_tokens);
     }
 
     /// The person opened folders for writing: patches and commands may, from now on.
@@ -174,6 +194,7 @@ impl Conversation {
             history,
             unrecorded: Vec::new(),
             usage: ThreadTokenUsage::default(),
+            has_responses: false,
             rate_limits: None,
             grants: SessionGrants::default(),
             granted_roots: Vec::new(),
@@ -367,7 +388,7 @@ impl Conversation {
     /// Adds the usage of one response to the sum, and what it cost; it tells how much the history takes now.
     pub fn add_usage(&self, last: TokenUsage, window: Option<u32>, usd: Option<f64>) {
         let mut data = self.data();
-        add(&mut data.usage, last, usd);
+        data.add_usage(last, usd);
         data.usage.last = last;
         data.usage.model_context_window = window;
         data.history.count(last.total_tokens);
@@ -375,7 +396,7 @@ impl Conversation {
 
     /// Adds the usage of a response to what was not this conversation, and what it cost.
     pub fn add_usage_apart(&self, last: TokenUsage, usd: Option<f64>) {
-        add(&mut self.data().usage, last, usd);
+        self.data().add_usage(last, usd);
     }
 
     /// The provider finds the conversation too long: the window counts as used up.
@@ -409,19 +430,4 @@ fn raw_item(item: &ResponseItem) -> EventKind {
         serde_json::Value::Null
     });
     EventKind::RawItem(RawItem { item })
-}
-
-fn add(usage: &mut ThreadTokenUsage, last: TokenUsage, usd: Option<f64>) {
-    usage.cost = spending::with(usage.cost, usage.total.total_tokens > 0, usd);
-    let total = &mut usage.total;
-    total.input_tokens = total.input_tokens.saturating_add(last.input_tokens);
-    total.cached_input_tokens = total.cached_input_tokens.saturating_add(last.cached_input_tokens);
-    total.cache_write_input_tokens = total
-        .cache_write_input_tokens
-        .saturating_add(last.cache_write_input_tokens);
-    total.output_tokens = total.output_tokens.saturating_add(last.output_tokens);
-    total.reasoning_output_tokens = total
-        .reasoning_output_tokens
-        .saturating_add(last.reasoning_output_tokens);
-    total.total_tokens = total.total_tokens.saturating_add(last.total_tokens);
 }

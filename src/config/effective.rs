@@ -6,6 +6,7 @@ use super::environment::{EnvironmentPolicy, Inherit};
 use super::instructions::is_inside;
 use super::layers::{Merged, read_text};
 use super::login::Login;
+use super::models::ModelSettings;
 use super::network::Network;
 use super::otel::{Feedback, Otel};
 use super::permissions::{self, Profiles};
@@ -142,7 +143,7 @@ pub(super) fn config(home: &Path, merged: &Merged, warnings: &mut Vec<ConfigWarn
             .filter(|requests| *requests > 0)
             .unwrap_or(MOST_REQUESTS),
         max_cost_per_turn: parsed(values, "max_cost_per_turn"),
-        models: parsed(values, "models").unwrap_or_default(),
+        models: models(merged, warnings),
         features: parsed(values, "features").unwrap_or_default(),
         web_search_key: parsed(values, "web_search"),
         unified_exec_tool: flag(values, "use_experimental_unified_exec_tool"),
@@ -233,6 +234,28 @@ pub(super) fn texts(values: &Map<String, Value>, key: &str) -> Vec<String> {
 
 fn parsed<T: DeserializeOwned>(values: &Map<String, Value>, key: &str) -> Option<T> {
     serde_json::from_value(values.get(key)?.clone()).ok()
+}
+
+/// What the person says of single models. A price without both of its halves counts as none.
+fn models(merged: &Merged, warnings: &mut Vec<ConfigWarning>) -> BTreeMap<String, ModelSettings> {
+    let models: BTreeMap<String, ModelSettings> = parsed(&merged.values, "models").unwrap_or_default();
+    for (name, model) in &models {
+        let price = model.price.unwrap_or_default();
+        let lacks = match (price.input, price.output) {
+            (Some(_), Some(_)) => continue,
+            (None, None) if model.price.is_none() => continue,
+            (None, None) => "neither",
+            (None, Some(_)) => "no `input`",
+            (Some(_), None) => "no `output`",
+        };
+        warnings.push(ConfigWarning {
+            message: format!(
+                "`models.{name}.price` must have `input` and `output`, but it has {lacks}. It is not used."
+            ),
+            ..merged.place(&["models", name, "price", ""])
+        });
+    }
+    models
 }
 
 /// Names of files that are looked for in folders; one that leads out of its folder is reported and not used.

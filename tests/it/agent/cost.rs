@@ -71,6 +71,18 @@ async fn what_is_not_known_is_not_shown_as_nothing() {
     let (stage, thread) = self::stage(script, "", PRICE).await;
     let story = stage.complete(&thread, "Go").await;
     assert_eq!(story.last()["cost"], json!({"usd": 2.0, "isPartial": true}));
+    // And so does one before the first that says something.
+    let script = json!([
+        [shell("a", &["true"]), {"usage": null}],
+        [say("Done."), usage(1_000_000, 0, 0)],
+    ]);
+    let (stage, thread) = self::stage(script, "", PRICE).await;
+    let story = stage.complete(&thread, "Go").await;
+    let partial = json!({"usd": 2.0, "isPartial": true});
+    assert_eq!(story.last()["cost"], partial);
+    let shown = story.all("thread/tokenUsage");
+    let total = shown.last().expect("the numbers");
+    assert_eq!(total["tokenUsage"]["cost"], partial);
 }
 
 #[tokio::test]

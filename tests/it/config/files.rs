@@ -59,6 +59,30 @@ impl Place {
     }
 }
 
+/// A price that says only half is none, and that is said.
+#[test]
+fn a_price_says_what_input_and_output_cost() {
+    for (price, lacks) in [
+        ("input = 1", Some("no `output`")),
+        ("output = 1.5", Some("no `input`")),
+        ("cached_input = 0.1", Some("neither")),
+        ("input = 0\noutput = 0", None),
+    ] {
+        let text = format!("[models.\"a-1.5\"]\ntext_calls = true\n[models.\"a-1.5\".price]\n{price}\n");
+        let loaded = Place::new().user(&text).load();
+        let expected = lacks.map(|lacks| {
+            format!("4: `models.a-1.5.price` must have `input` and `output`, but it has {lacks}. It is not used.")
+        });
+        assert_eq!(told(&loaded), Vec::from_iter(expected), "{price}");
+        let used = loaded
+            .config
+            .model_settings("A-1.5")
+            .price
+            .and_then(|price| price.price());
+        assert_eq!(used.is_none(), lacks.is_some(), "{price}");
+    }
+}
+
 #[test]
 fn a_broken_file_leaves_the_defaults() {
     for (text, place) in [

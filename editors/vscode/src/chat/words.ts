@@ -31,7 +31,7 @@ export function tokens(count: number): string {
 export function costWords(cost: Cost | null | undefined): { short: string; whole: string } | undefined {
   if (!cost) return undefined;
   const amount = `$${cost.usd.toFixed(cost.usd < 0.01 ? 4 : 2)}`;
-  return { short: cost.isPartial ? `> ${amount}` : amount, whole: `The conversation has cost ${cost.isPartial ? "more than" : "about"} ${amount} by list prices` };
+  return { short: cost.isPartial ? `> ${amount}` : amount, whole: `The conversation has cost ${cost.isPartial ? "more than" : "about"} ${amount}, estimated from the prices of tokens` };
 }
 
 /** How full the model's context window is, from 0 to 100; undefined if its size is not known. */

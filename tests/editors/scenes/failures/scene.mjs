@@ -23,7 +23,7 @@ export async function play(editor) {
   check("and what of each allowance is used, by its length", /^5 hours 42 %$/.test(await meters.nth(1).innerText()) && /^week 91 %$/.test(await meters.nth(2).innerText()), await meters.allInnerTexts());
   check("and when it resets", /Allowance of 5 hours: 42 % used, resets /.test(await label("5 hours")), await label("5 hours"));
   const cost = chat.locator(".meters .cost");
-  check("what the conversation has cost is shown", (await cost.innerText()) === "$0.07" && /about \$0\.07 by list prices/.test((await cost.getAttribute("aria-label")) ?? ""), await chat.locator(".meters").innerText());
+  check("what the conversation has cost is shown", (await cost.innerText()) === "$0.07" && /about \$0\.07, estimated from the prices of tokens/.test((await cost.getAttribute("aria-label")) ?? ""), await chat.locator(".meters").innerText());
   equal("an allowance that is nearly used up stands out", await chat.locator(".bar.full").count(), 1);
   const item = await until("the status bar", async () => { const found = await editor.item(); return /week: 9 % left/.test(found ?? "") && found; }, 20000).catch(() => editor.item());
   check("the status bar says so, too", /context 25%/.test(item ?? "") && /Allowance of 5 hours: 58 % left/.test(item ?? "") && /Allowance of 1 week: 9 % left/.test(item ?? "") && /has cost about \$0\.07/.test(item ?? ""), item);
