@@ -16,7 +16,7 @@ use super::history::History;
 use super::mode;
 use super::provider::Provider;
 use super::sampling::{self, Broken};
-use super::small::Fit;
+use super::small::{Budget, Fit};
 use super::thread::whole;
 use super::turn::{Ended, Turn};
 use crate::ids::ItemId;
@@ -183,7 +183,7 @@ async fn replace(turn: &Arc<Turn>) -> Result<(String, u32), Broken> {
     let told = told.for_model();
     // A small window of the thread's is none of another model that sums up, and what it is not told is gone for good.
     let told = match turn.config.compact_by.is_thread() {
-        true => Fit::of(turn, &told).input(told),
+        true => Fit::of(turn, Budget::of(turn), &told).input(told),
         false => told,
     };
     let said = summary(turn, told).await?;

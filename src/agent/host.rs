@@ -19,12 +19,13 @@ use crate::protocol::event::{EventKind, PlanUpdated};
 use crate::protocol::item::{Confined, PlanStep, ThreadItem};
 use crate::protocol::permission::Permission;
 use crate::protocol::question::UserQuestion;
-use crate::protocol::settings::SandboxPolicy;
+use crate::protocol::settings::{Mode, SandboxPolicy};
 use crate::store::proposals::Bounds;
 use crate::tools::server_tool::ServerCall;
 use crate::tools::{
     CommandCall, EDIT_TOOLS, Edit, Host, Reading, Registry, TerminalStart, TerminalWrite, Tool, ToolError, ToolOutput,
-    agents, apply_patch, edit, exec_command, request_user_input, view_image, write, write_stdin,
+    agents, apply_patch, edit, exec_command, request_permissions, request_user_input, shell, view_image, write,
+    write_stdin,
 };
 use crate::workspace::Workspace;
 use futures::future::BoxFuture;
@@ -204,21 +205,34 @@ impl Turn {
             true => on,
             false => on.with(self.server_tools()),
         };
-        match self.is_apart() {
+        let all = match self.is_apart() {
             // It only reads in every mode, and looks by commands.
             true => all,
             false => mode::offered(self.settings.mode, all),
+        };
+        match all.has(exec_command::NAME) {
+            // One way to run commands is enough to choose from.
+            true => all.without(&[shell::NAME]),
+            false => all,
         }
     }
 
     /// The tool behind a name that the model used. One that proposes changes and is another family's is there all the same where
-    /// changes may be proposed: the conversation may have begun with another model, and what is meant is beyond doubt.
+    /// changes may be proposed, and so is the other way to run commands, and what a small window has no room for but answers name: the
+    /// conversation may have begun with another model, some were taught it, and what is meant is beyond doubt.
     pub fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let offered = self.tools();
         offered.find(name).or_else(|| {
-            let may_edit = EDIT_TOOLS.iter().any(|edit| offered.has(edit));
-            let other = self.services.tools.find(name).filter(|_| may_edit)?;
-            EDIT_TOOLS.contains(&other.name().as_str()).then_some(other)
+            let other = self.services.tools.find(name)?;
+            let other_name = other.name();
+            let is_small = self.provider.get().is_some_and(Provider::is_small);
+            let is_meant = match other_name.as_str() {
+                shell::NAME => offered.has(exec_command::NAME),
+                // What refuses to read a file names it.
+                request_permissions::NAME => is_small && !self.is_apart() && self.settings.mode == Mode::Agent,
+                other => EDIT_TOOLS.contains(&other) && EDIT_TOOLS.iter().any(|edit| offered.has(edit)),
+            };
+            is_meant.then_some(other)
         })
     }
 
@@ -280,7 +294,7 @@ impl Turn {
         let own = self.edit_tools();
         let off = (
             !self.config.include_apply_patch_tool,
-            "it is switched off: send patches through shell",
+            "it is switched off: send patches through a command",
         );
         [
             (exec_command::NAME, terminals),
@@ -299,6 +313,7 @@ impl Turn {
             (write_stdin::NAME, small),
             (view_image::NAME, small),
             (request_user_input::NAME, small),
+            (request_permissions::NAME, small),
             (agents::SPAWN, small),
             (agents::CLOSE, small),
             (agents::SEND, small),

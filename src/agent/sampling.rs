@@ -7,7 +7,7 @@ use super::context::{self, Gathered};
 use super::mail;
 use super::pending::Input;
 use super::prompt;
-use super::small::{self, Fit};
+use super::small::{self, Budget, Fit};
 use super::spending::Standing;
 use super::turn::{Ended, Turn};
 use crate::ids::ItemId;
@@ -347,7 +347,7 @@ fn schema(turn: &Turn) -> Option<serde_json::Value> {
 pub(super) fn request(turn: &Turn) -> ModelRequest {
     // On its own: the lock is not to be held while anything else is made.
     let input = turn.with_history(|history| history.for_model());
-    let fit = Fit::of(turn, &input);
+    let fit = Fit::of(turn, Budget::of(turn), &input);
     ModelRequest {
         model: turn.provider().model.clone(),
         instructions: fit.instructions_of(turn),

@@ -20,6 +20,8 @@ use std::sync::Arc;
 
 /// The share of the window that instructions and surroundings may take, as a divisor.
 const SHARE: usize = 4;
+/// The share of it that the program's own words may take, instructions and tools, as a divisor.
+const OWN_SHARE: usize = 8;
 /// Tokens of instruction files that stay, however small the window is.
 const LEAST_OF_FILES: usize = 128;
 
@@ -45,14 +47,33 @@ enum Beside {
     Standing,
 }
 
+/// What a small window has room for, in tokens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    /// For instructions and surroundings.
+    most: usize,
+    /// For the program's own instructions among them.
+    own: usize,
+}
+
+impl Budget {
+    /// Absent where the window is not small. Looks at the tools, and so at the conversation, which must not be locked here.
+    pub(super) fn of(turn: &Turn) -> Option<Self> {
+        let provider = turn.provider.get().filter(|provider| provider.is_small())?;
+        let window = provider.context_window? as usize;
+        Some(Self {
+            most: window / SHARE,
+            own: (window / OWN_SHARE).saturating_sub(measure::tools(turn)),
+        })
+    }
+}
+
 impl Fit {
     /// What fits beside these items of a turn's history.
-    pub(super) fn of(turn: &Turn, items: &[ResponseItem]) -> Self {
-        let provider = turn.provider.get().filter(|provider| provider.is_small());
-        let Some(window) = provider.and_then(|provider| provider.context_window) else {
-            return Self::default();
-        };
-        Self::within(window as usize / SHARE, &turn.base_instructions, tone(turn), items)
+    pub(super) fn of(turn: &Turn, budget: Option<Budget>, items: &[ResponseItem]) -> Self {
+        budget.map_or_else(Self::default, |budget| {
+            Self::within(budget, &turn.base_instructions, tone(turn), items)
+        })
     }
 
     /// The instructions of a turn's requests.
@@ -60,8 +81,8 @@ impl Fit {
         self.instructions(&turn.base_instructions, tone(turn))
     }
 
-    /// `most`: tokens for instructions and surroundings.
-    fn within(most: usize, base: &str, personality: Personality, items: &[ResponseItem]) -> Self {
+    fn within(budget: Budget, base: &str, personality: Personality, items: &[ResponseItem]) -> Self {
+        let Budget { most, own } = budget;
         let sum = |kind: Beside| -> usize {
             let those = items.iter().filter(|item| beside(item) == Some(kind));
             those.map(measure::item).sum()
@@ -69,6 +90,7 @@ impl Fit {
         let (files, standing) = (sum(Beside::Files), sum(Beside::Standing));
         let messages = items.iter().filter(|item| beside(item) == Some(Beside::Files)).count();
         let mut fit = Self {
+            short_instructions: base == BASE_INSTRUCTIONS && measure::text(base) > own,
             most_of_attached: Some(most / 2 * measure::BYTES_PER_TOKEN),
             ..Self::default()
         };
@@ -77,7 +99,7 @@ impl Fit {
             fit.without_tone = personality != Personality::None;
         }
         if takes(&fit) > most {
-            fit.short_instructions = base == BASE_INSTRUCTIONS;
+            fit.short_instructions |= base == BASE_INSTRUCTIONS;
         }
         if takes(&fit) > most && files > 0 {
             let left = most.saturating_sub(takes(&fit) - files).max(LEAST_OF_FILES);
@@ -164,7 +186,8 @@ pub(super) fn tell(turn: &Turn) {
     let Some(provider) = turn.provider.get().filter(|provider| provider.is_small()) else {
         return;
     };
-    let left_out = turn.with_history(|history| Fit::of(turn, history.items()).left_out(history.items()));
+    let budget = Budget::of(turn);
+    let left_out = turn.with_history(|history| Fit::of(turn, budget, history.items()).left_out(history.items()));
     let mut message = format!(
         "{} takes {} tokens as it is loaded, so it is offered only the tools that matter most.",
         provider.model,
@@ -271,6 +294,10 @@ mod tests {
     use super::*;
     use std::path::Path;
 
+    fn budget(most: usize) -> Budget {
+        Budget { most, own: most }
+    }
+
     fn files(size: usize) -> ResponseItem {
         prompt::project_instructions(Path::new("/p"), &"rule\n".repeat(size / 5))
     }
@@ -293,7 +320,7 @@ mod tests {
             ResponseItem::user("words ".repeat(4000)),
         ];
         let around: usize = items[..3].iter().map(measure::item).sum();
-        let fit = |most| Fit::within(most, BASE_INSTRUCTIONS, Personality::Friendly, &items);
+        let fit = |most| Fit::within(budget(most), BASE_INSTRUCTIONS, Personality::Friendly, &items);
         let table = [
             (base + tone + around + 8, 0),
             (base + around + 8, 1),
@@ -318,10 +345,26 @@ mod tests {
         }
     }
 
+    /// The program's own words have a bound of their own, whatever else there is room for.
+    #[test]
+    fn the_programs_words_are_short_in_a_small_window() {
+        let base = measure::text(BASE_INSTRUCTIONS);
+        for (own, short_instructions) in [(base, false), (base - 1, true)] {
+            let fit = Fit::within(
+                Budget { most: 100_000, own },
+                BASE_INSTRUCTIONS,
+                Personality::Friendly,
+                &[],
+            );
+            assert_eq!(fit.short_instructions, short_instructions, "{own} of {base}");
+            assert!(!fit.without_tone, "{own}");
+        }
+    }
+
     #[test]
     fn instructions_of_the_persons_own_are_sent_whole() {
         let own = "Mine. ".repeat(1000);
-        let fit = Fit::within(10, &own, Personality::Pragmatic, &[]);
+        let fit = Fit::within(budget(10), &own, Personality::Pragmatic, &[]);
         assert_eq!(fit.instructions(&own, Personality::Pragmatic), own);
     }
 
@@ -363,7 +406,7 @@ mod tests {
     #[test]
     fn what_a_message_points_at_loses_its_end_and_only_where_it_is_large() {
         let items = vec![attached(4000), attached(100), ResponseItem::user("what is this?")];
-        let fit = Fit::within(1000, "", Personality::None, &items);
+        let fit = Fit::within(budget(1000), "", Personality::None, &items);
         let input = fit.input(Arc::new(items.clone()));
         let text = text(&input[0]).expect("a text");
         assert!(text.len() < 2100 && text.contains("bytes left out"), "{text}");

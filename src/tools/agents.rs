@@ -87,16 +87,15 @@ impl Tool for SpawnAgent {
     fn spec(&self) -> ToolSpec {
         function(
             SPAWN,
-            "Starts another agent on a task of its own, in the same folders and with at most your permissions. Use it only where \
-             the person asked for several agents, or for work that is large, falls into independent parts and gains by being done \
-             side by side: each agent costs as much as you do. It knows nothing of this conversation, so say all that it needs. \
-             Its final message comes to you by itself.",
+            "Starts another agent in the same folders, with at most your permissions. It costs as much as you do: only where the \
+             person asked for agents, or large work falls into independent parts. It knows nothing of this conversation. Its final \
+             message comes to you by itself.",
             json!({
                 "message": text("Its task, complete in itself."),
-                "name": text("A short name to write to it by, such as tests or docs."),
-                "model": text("Another model of the same provider. Leave it out to use yours."),
-                "effort": text("Its reasoning effort. Leave it out to use yours."),
-                "read_only": {"type": "boolean", "description": "It is to look and not to change anything."},
+                "name": text("To write to it by, such as tests."),
+                "model": text("Of the same provider; default: yours."),
+                "effort": text("Reasoning effort; default: yours."),
+                "read_only": {"type": "boolean", "description": "It changes nothing."},
             }),
             &["message"],
         )
@@ -115,11 +114,10 @@ impl Tool for SendMessage {
     fn spec(&self) -> ToolSpec {
         function(
             SEND,
-            "Writes to another agent of this conversation; one that has finished takes it up and works on. Answers come as \
-             messages too.",
+            "Writes to another agent of this conversation; one that has finished works on. Answers come as messages.",
             json!({
-                "to": text("The agent's name; parent for the one that started you."),
-                "message": text("What it is to know or do."),
+                "to": text("Its name; parent for the one that started you."),
+                "message": json!({"type": "string"}),
             }),
             &["to", "message"],
         )
@@ -154,10 +152,10 @@ impl Tool for WaitAgents {
     fn spec(&self) -> ToolSpec {
         function(
             WAIT,
-            "Waits until one of the agents ends its work, a message comes, or the person says something. The messages follow the \
-             answer. Not needed where you have something else to do: messages come by themselves.",
+            "Waits until an agent ends, a message comes, or the person says something. Not needed where you have something else to \
+             do: messages come by themselves.",
             json!({
-                "agents": {"type": "array", "items": {"type": "string"}, "description": "Names. Default: all that you started."},
+                "agents": {"type": "array", "items": {"type": "string"}, "description": "Default: all that you started."},
                 "timeout_ms": {"type": "integer", "description": "Default 300000, at most 3600000."},
             }),
             &[],
@@ -211,7 +209,7 @@ impl Tool for CloseAgent {
     fn spec(&self) -> ToolSpec {
         function(
             CLOSE,
-            "Ends an agent that you started, with whatever it is doing, and makes room for another.",
+            "Ends an agent that you started, and makes room for another.",
             json!({"agent": text("Its name.")}),
             &["agent"],
         )

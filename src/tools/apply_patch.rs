@@ -26,9 +26,8 @@ taken. The patch is matched against the files as the person sees them in the edi
 *** End Patch\n\
 A chunk begins with @@, or with @@ and a line of the file that comes before it (such as the function's first line); several @@ lines \
 narrow the place down. Its lines begin with a blank (kept), - (removed) or + (added). Give about three kept lines before and after a \
-change, so that its place is unique. A chunk at the end of a file may be closed by *** End of File. Paths are relative to the \
-working directory. Delete File, and Update File with Move to and no chunk, take any file as it is, also one that is no text, and a \
-symbolic link itself; text is never changed through a link. A unified diff, as git diff prints it, is taken too.";
+change, so that its place is unique. A chunk at the end of a file may be closed by *** End of File. Delete File, and Move to without a \
+chunk, also take binary files and symbolic links. A unified diff is taken too.";
 
 impl Tool for ApplyPatch {
     fn spec(&self) -> ToolSpec {
@@ -37,7 +36,7 @@ impl Tool for ApplyPatch {
             description: DESCRIPTION.to_owned(),
             strict: false,
             parameters: schema(
-                json!({"input": {"type": "string", "description": "The whole patch, from *** Begin Patch to *** End Patch, or a whole unified diff."}}),
+                json!({"input": {"type": "string", "description": "The whole patch."}}),
                 &["input"],
             ),
         }

@@ -50,10 +50,10 @@ impl Tool for EditFile {
             strict: false,
             parameters: schema(
                 json!({
-                    "file_path": {"type": "string", "description": "Absolute, or relative to the working directory."},
-                    "old_string": {"type": "string", "description": "The text to replace, exactly as it stands in the file."},
-                    "new_string": {"type": "string", "description": "The text in its place."},
-                    "replace_all": {"type": "boolean", "description": "Replace it wherever it stands. Default false."},
+                    "file_path": {"type": "string"},
+                    "old_string": {"type": "string", "description": "Exactly as it stands in the file."},
+                    "new_string": {"type": "string"},
+                    "replace_all": {"type": "boolean", "description": "Wherever it stands. Default false."},
                 }),
                 &["file_path", "old_string", "new_string"],
             ),

@@ -1,6 +1,6 @@
 //! `exec_command`: runs a command that may outlive the call.
 
-use super::request_permissions::{beside, permissions_schema};
+use super::request_permissions::{as_described, beside};
 use super::{Call, CommandCall, Host, TerminalStart, TerminalWrite, Tool, ToolError, ToolOutput, arguments, schema};
 use crate::model::item::ToolSpec;
 use futures::future::BoxFuture;
@@ -76,24 +76,23 @@ impl Tool for ExecCommand {
     fn spec(&self) -> ToolSpec {
         ToolSpec::Function {
             name: NAME.to_owned(),
-            description: "Runs a command and waits for it a while. If it has not ended by then it runs on, and the answer \
-                holds a session ID: write_stdin waits for more of its output, or types into it. Use it for servers, watchers, \
-                debuggers, interpreters and whatever takes long. It runs in the sandbox, as with shell. Files are \
-                changed by the tools that propose changes."
+            description: "Runs a command in the sandbox that the environment context describes, and returns its output and exit \
+                code. One that has not ended after yield_time_ms runs on, and the answer holds a session ID for write_stdin, \
+                which waits for it or types into it: so for servers, watchers, interpreters and long runs. Commands do not see \
+                text that is unsaved in the editor. Change files with the tools that propose changes, and look at them with \
+                read_file, list_dir and grep_files."
                 .to_owned(),
             strict: false,
             parameters: schema(
                 json!({
-                    "cmd": {"type": "string", "description": "The command, as shell text."},
-                    "workdir": {"type": "string", "description": "Folder to run in; default is the working directory."},
-                    "shell": {"type": "string", "description": "The shell to run it with; default is the person's."},
-                    "login": {"type": "boolean", "description": "Whether the shell begins as at a login; default true."},
-                    "tty": {"type": "boolean", "description": "Give it a terminal, for interactive programs. Default false: pipes, and its input is closed."},
-                    "yield_time_ms": {"type": "integer", "description": "How long to wait for its end in milliseconds, 250 to 30000; default 10000."},
-                    "max_output_tokens": {"type": "integer", "description": "Tokens of output in the answer; default 10000. The middle of longer output is cut out."},
-                    "sandbox_permissions": {"type": "string", "enum": ["use_default", "with_additional_permissions", "require_escalated"], "description": "with_additional_permissions asks for additional_permissions; require_escalated asks the person to let it run outside the sandbox. Only where the sandbox stands in the way of the task; prefer the first: it opens less."},
-                    "additional_permissions": permissions_schema(),
-                    "justification": {"type": "string", "description": "One sentence for the person on why it needs more. Needed with sandbox_permissions other than use_default."},
+                    "cmd": {"type": "string", "description": "Shell text."},
+                    "workdir": {"type": "string"},
+                    "tty": {"type": "boolean", "description": "Give it a terminal, for interactive programs; else its input is closed."},
+                    "yield_time_ms": {"type": "integer", "description": "250 to 30000; default 10000."},
+                    "max_output_tokens": {"type": "integer", "description": "Default 10000; the middle of longer output is cut out."},
+                    "sandbox_permissions": {"type": "string", "enum": ["use_default", "with_additional_permissions", "require_escalated"], "description": "Asks the person to open what additional_permissions names, or to let it run outside the sandbox. Only where the sandbox is in the way of the task, and the first where that can do."},
+                    "additional_permissions": as_described(),
+                    "justification": {"type": "string", "description": "For the person: why it needs more, in one sentence."},
                 }),
                 &["cmd"],
             ),

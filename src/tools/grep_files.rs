@@ -47,11 +47,11 @@ impl Tool for GrepFiles {
             strict: false,
             parameters: schema(
                 json!({
-                    "pattern": {"type": "string", "description": "Regular expression (Rust syntax), matched line by line."},
-                    "include": {"type": "string", "description": "Glob of file names to search, such as *.rs."},
-                    "path": {"type": "string", "description": "Folder or file to search; default is the working directory."},
+                    "pattern": {"type": "string", "description": "Rust syntax, matched line by line."},
+                    "include": {"type": "string", "description": "Glob of file names, such as *.rs."},
+                    "path": {"type": "string", "description": "Folder or file; default: the working directory."},
                     "ignore_case": {"type": "boolean"},
-                    "limit": {"type": "integer", "description": "Most lines. Default 100."},
+                    "limit": {"type": "integer", "description": "Default 100."},
                 }),
                 &["pattern"],
             ),

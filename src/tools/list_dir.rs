@@ -34,9 +34,9 @@ impl Tool for ListDir {
             strict: false,
             parameters: schema(
                 json!({
-                    "dir_path": {"type": "string", "description": "Absolute, or relative to the working directory, which is the default."},
-                    "depth": {"type": "integer", "description": "Levels to go down. Default 2."},
-                    "limit": {"type": "integer", "description": "Most entries. Default 200."},
+                    "dir_path": {"type": "string", "description": "Default: the working directory."},
+                    "depth": {"type": "integer", "description": "Default 2."},
+                    "limit": {"type": "integer", "description": "Default 200."},
                 }),
                 &[],
             ),

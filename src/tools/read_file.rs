@@ -36,9 +36,9 @@ impl Tool for ReadFile {
             strict: false,
             parameters: schema(
                 json!({
-                    "file_path": {"type": "string", "description": "Absolute, or relative to the working directory."},
-                    "offset": {"type": "integer", "description": "First line, counted from 1. Default 1."},
-                    "limit": {"type": "integer", "description": "Number of lines. Default 2000."},
+                    "file_path": {"type": "string"},
+                    "offset": {"type": "integer", "description": "First line, from 1."},
+                    "limit": {"type": "integer", "description": "Lines. Default 2000."},
                 }),
                 &["file_path"],
             ),

@@ -24,16 +24,15 @@ impl Tool for RequestPermissions {
     fn spec(&self) -> ToolSpec {
         ToolSpec::Function {
             name: NAME.to_owned(),
-            description: "Asks the person to let commands in the sandbox do more: write or read one more path, change git \
-                metadata, reach the network, one host, one port of this machine, or one socket. Ask for the least that the task \
-                needs, before the command that needs it. Answers with what was given and for how long; what was not given \
-                stays closed."
-                .to_owned(),
+            description:
+                "Asks the person to let commands in the sandbox do more. Ask for the least that the task needs, before \
+                the command that needs it. The answer says what was given, and for how long."
+                    .to_owned(),
             strict: false,
             parameters: schema(
                 json!({
                     "permissions": permissions_schema(),
-                    "reason": {"type": "string", "description": "One sentence for the person on why it is needed."},
+                    "reason": {"type": "string", "description": "For the person: why it is needed, in one sentence."},
                 }),
                 &["permissions", "reason"],
             ),
@@ -68,7 +67,7 @@ impl Tool for RequestPermissions {
 
 /// What can be asked for.
 pub(super) fn permissions_schema() -> Value {
-    let path = |words: &str| json!({"type": "string", "description": words});
+    let text = |words: &str| json!({"type": "string", "description": words});
     json!({
         "type": "array",
         "items": {
@@ -78,11 +77,25 @@ pub(super) fn permissions_schema() -> Value {
                     "type": "string",
                     "enum": ["read", "write", "gitMetadata", "network", "host", "loopbackPort", "unixSocket"],
                 },
-                "path": path("For read, write and unixSocket: a file or folder that is there; absolute, ~/…, or from the working directory."),
-                "repository": path("For gitMetadata: the folder of the repository."),
-                "host": path("For host: its name."),
-                "port": {"type": "integer", "description": "For loopbackPort, and for host if only one port is needed."},
+                "path": text("For read, write and unixSocket: what is there. ~/ works."),
+                "repository": text("For gitMetadata: its folder."),
+                "host": text("For host: its name."),
+                "port": {"type": "integer", "description": "For loopbackPort, and for host if one is enough."},
             },
+            "required": ["type"],
+        },
+    })
+}
+
+/// The same for a tool beside `request_permissions`, which describes it.
+pub(super) fn as_described() -> Value {
+    let text = json!({"type": "string"});
+    json!({
+        "type": "array",
+        "description": "As for request_permissions.",
+        "items": {
+            "type": "object",
+            "properties": {"type": text, "path": text, "repository": text, "host": text, "port": {"type": "integer"}},
             "required": ["type"],
         },
     })

@@ -41,29 +41,27 @@ impl Tool for RequestUserInput {
         let text = |words: &str| json!({"type": "string", "description": words});
         ToolSpec::Function {
             name: NAME.to_owned(),
-            description: "Asks the person up to three short questions and waits for the answers. Use it where the task can be \
-                meant in ways that lead to different work, and looking around does not tell; not for permission, and never for \
-                passwords or keys. They may also answer in words of their own, or not at all."
+            description: "Asks the person up to three short questions. Only where the task can be meant in ways that lead to \
+                different work, and looking around does not tell; not for permission, and never for passwords or keys. They may \
+                answer in words of their own, or not at all."
                 .to_owned(),
             strict: false,
             parameters: schema(
                 json!({
                     "questions": {
                         "type": "array",
-                        "description": "One to three.",
                         "items": schema(
                             json!({
-                                "id": text("A short name in snake case, under which the answer comes back."),
-                                "header": text("What it is about, in one or two words."),
-                                "question": text("The question, in one sentence."),
+                                "id": text("The answer comes back under it."),
+                                "header": text("One or two words."),
+                                "question": json!({"type": "string"}),
                                 "options": {
                                     "type": "array",
-                                    "description": "Two or three choices that exclude each other, the one you advise first. Leave it \
-                                        out where only words can answer.",
+                                    "description": "Two or three that exclude each other, the one you advise first; none where only words can answer.",
                                     "items": schema(
                                         json!({
                                             "label": text("One to five words."),
-                                            "description": text("What choosing it means, in one sentence."),
+                                            "description": text("What it means, in one sentence."),
                                         }),
                                         &["label", "description"],
                                     ),

@@ -1,6 +1,6 @@
 //! `shell`: runs a command.
 
-use super::request_permissions::{beside, permissions_schema};
+use super::request_permissions::beside;
 use super::{Call, CommandCall, Host, Payload, Tool, ToolError, ToolOutput, arguments, schema};
 use crate::model::item::{LocalShellAction, ToolSpec};
 use futures::future::BoxFuture;
@@ -39,23 +39,18 @@ impl Tool for Shell {
     fn spec(&self) -> ToolSpec {
         ToolSpec::Function {
             name: NAME.to_owned(),
-            description: "Runs a command in the project and returns its output and exit code. The command runs in a \
-                sandbox: it may read everything, write in the workspace and in the temporary folders (or nothing, if \
-                the environment context says read-only) and has no network unless the context says so. It does not see \
-                text that is unsaved in the editor. Give an argument list; to use shell syntax give [\"bash\", \"-lc\", \
-                \"SCRIPT\"]. Files are changed by the tools that propose changes; read_file, list_dir and grep_files look \
-                at them."
+            description: "Runs a command in the sandbox that the environment context describes, and returns its output and exit \
+                code. Give an argument list; for shell syntax [\"bash\", \"-lc\", \"SCRIPT\"]. Commands do not see text that is \
+                unsaved in the editor. Change files with the tools that propose changes."
                 .to_owned(),
             strict: false,
             parameters: schema(
                 json!({
-                    "command": {"type": "array", "items": {"type": "string"}, "description": "The program and its arguments."},
-                    "workdir": {"type": "string", "description": "Folder to run in; default is the working directory."},
-                    "timeout_ms": {"type": "integer", "description": "Longest run in milliseconds; default 120000."},
-                    "with_escalated_permissions": {"type": "boolean", "description": "Ask the person to let this command run outside the sandbox. Only where the sandbox stands in the way of the task."},
-                    "sandbox_permissions": {"type": "string", "enum": ["use_default", "with_additional_permissions", "require_escalated"], "description": "with_additional_permissions asks for additional_permissions; require_escalated is the same as with_escalated_permissions. Prefer the first: it opens less."},
-                    "additional_permissions": permissions_schema(),
-                    "justification": {"type": "string", "description": "One sentence for the person on why the command must leave the sandbox, or needs more than it allows."},
+                    "command": {"type": "array", "items": {"type": "string"}},
+                    "workdir": {"type": "string"},
+                    "timeout_ms": {"type": "integer", "description": "Default 120000."},
+                    "sandbox_permissions": {"type": "string", "enum": ["use_default", "require_escalated"], "description": "require_escalated asks the person to let it run outside the sandbox. Only where the sandbox is in the way of the task."},
+                    "justification": {"type": "string", "description": "For the person: why it needs more, in one sentence."},
                 }),
                 &["command"],
             ),

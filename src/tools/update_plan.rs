@@ -20,18 +20,18 @@ impl Tool for UpdatePlan {
         ToolSpec::Function {
             name: "update_plan".to_owned(),
             description:
-                "Shows the person your plan and where you are in it. Use it for work of several steps; give the whole \
-                plan each time, with at most one step in progress."
+                "Shows the person your plan and where you are in it. For work of several steps; the whole plan each time, \
+                with at most one step in progress."
                     .to_owned(),
             strict: false,
             parameters: schema(
                 json!({
-                    "explanation": {"type": "string", "description": "Why the plan changed, if it did."},
+                    "explanation": {"type": "string", "description": "Why it changed."},
                     "plan": {
                         "type": "array",
                         "items": schema(
                             json!({
-                                "step": {"type": "string", "description": "What is to be done, in a few words."},
+                                "step": {"type": "string"},
                                 "status": {"type": "string", "enum": ["pending", "in_progress", "completed"]},
                             }),
                             &["step", "status"],

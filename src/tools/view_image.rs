@@ -20,14 +20,9 @@ impl Tool for ViewImage {
     fn spec(&self) -> ToolSpec {
         ToolSpec::Function {
             name: NAME.to_owned(),
-            description: "Shows you an image file of this machine (PNG, JPEG, GIF or WebP), such as a screenshot or a \
-                diagram that the task is about."
-                .to_owned(),
+            description: "Shows you an image file (PNG, JPEG, GIF or WebP).".to_owned(),
             strict: false,
-            parameters: schema(
-                json!({"path": {"type": "string", "description": "Absolute, or relative to the working directory."}}),
-                &["path"],
-            ),
+            parameters: schema(json!({"path": {"type": "string"}}), &["path"]),
         }
     }
 

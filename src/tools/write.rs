@@ -32,8 +32,8 @@ impl Tool for WriteFile {
             strict: false,
             parameters: schema(
                 json!({
-                    "file_path": {"type": "string", "description": "Absolute, or relative to the working directory."},
-                    "content": {"type": "string", "description": "The whole text of the file."},
+                    "file_path": {"type": "string"},
+                    "content": {"type": "string"},
                 }),
                 &["file_path", "content"],
             ),

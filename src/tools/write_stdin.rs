@@ -31,17 +31,16 @@ impl Tool for WriteStdin {
         ToolSpec::Function {
             name: NAME.to_owned(),
             description:
-                "Types into a command that exec_command left running, and returns what it has printed since the last time. \
-                 With no chars it only waits: for its end, or as long as you say. Once it has ended the answer holds its exit \
-                 code and the session ID is no more. Without a terminal only \\u0003 reaches it."
+                "Types into a command that exec_command left running, and returns what it has printed since. With no chars it \
+                 only waits. Once the command has ended, the answer holds its exit code. Without a terminal only \\u0003 reaches it."
                     .to_owned(),
             strict: false,
             parameters: schema(
                 json!({
-                    "session_id": {"type": "integer", "description": "The session ID from exec_command."},
-                    "chars": {"type": "string", "description": "What to type, as keys send it: \\n or \\r for Enter, \\u0003 for Ctrl-C, \\u0004 for Ctrl-D, \\u001b[A for arrow up. Empty to only wait."},
-                    "yield_time_ms": {"type": "integer", "description": "How long to wait in milliseconds: after typing 250 to 30000, default 250; with no chars 5000 to 300000, default 5000."},
-                    "max_output_tokens": {"type": "integer", "description": "Tokens of output in the answer; default 10000. The middle of longer output is cut out."},
+                    "session_id": {"type": "integer"},
+                    "chars": {"type": "string", "description": "As keys send it: \\r for Enter, \\u0003 for Ctrl-C, \\u001b[A for arrow up."},
+                    "yield_time_ms": {"type": "integer", "description": "After typing 250 to 30000, default 250; else 5000 to 300000, default 5000."},
+                    "max_output_tokens": {"type": "integer", "description": "Default 10000."},
                 }),
                 &["session_id"],
             ),

@@ -3,7 +3,7 @@
 //! The provider's own count comes first. What has come since, and everything where the provider counts nothing, is
 //! estimated: four bytes of text to a token, and a fixed number for an image.
 
-use crate::agent::small::Fit;
+use crate::agent::small::{Budget, Fit};
 use crate::agent::turn::Turn;
 use crate::config::Config;
 use crate::model::item::{ContentPart, LocalShellAction, ReasoningPart, ResponseItem, ToolOutputPayload, ToolSpec};
@@ -75,18 +75,24 @@ fn parts(content: &[ContentPart]) -> usize {
 
 /// What goes along with every request: instructions and tools.
 fn around(turn: &Turn) -> usize {
-    let tools = turn.tool_specs();
+    let budget = Budget::of(turn);
+    let fit = turn.with_history(|history| Fit::of(turn, budget, history.items()));
+    text(&fit.instructions_of(turn)) + tools(turn)
+}
+
+/// What the tools take that go along with every request.
+pub(in crate::agent) fn tools(turn: &Turn) -> usize {
     let described = |tool: ToolSpec| serde_json::to_string(&tool).map_or(0, |described| text(&described));
-    let fit = turn.with_history(|history| Fit::of(turn, history.items()));
-    text(&fit.instructions_of(turn)) + tools.into_iter().map(described).sum::<usize>()
+    turn.tool_specs().into_iter().map(described).sum()
 }
 
 /// Tokens that the next request would take.
 pub(super) fn in_window(turn: &Turn) -> u32 {
+    let budget = Budget::of(turn);
     let (counted, since) = {
         let data = turn.conversation.data();
         let (counted, since) = data.history.since_count();
-        let fit = Fit::of(turn, data.history.items());
+        let fit = Fit::of(turn, budget, data.history.items());
         (counted, since.iter().map(|one| fit.size(one)).sum::<usize>())
     };
     let before = counted.map_or_else(|| around(turn), |tokens| tokens as usize);

@@ -81,12 +81,18 @@ fn tool(tool: &ToolSpec) -> Option<Value> {
             description,
             strict,
             parameters,
-        } => json!({"type": "function", "function": {
-            "name": name, "description": description, "strict": strict, "parameters": parameters}}),
+        } => {
+            let mut function = json!({"name": name, "description": description, "parameters": parameters});
+            // Templates put all of it into the prompt, and false is the default.
+            if *strict {
+                function["strict"] = json!(true);
+            }
+            json!({"type": "function", "function": function})
+        }
         ToolSpec::Custom { name, description, .. } => {
             let parameters = wire::text_parameter();
             json!({"type": "function", "function": {
-                "name": name, "description": description, "strict": false, "parameters": parameters}})
+                "name": name, "description": description, "parameters": parameters}})
         }
     })
 }

@@ -507,7 +507,7 @@ async fn where_the_provider_counts_nothing_we_do() {
     ]);
     let setting = Setting {
         provider: "wire_api = \"chat\"".into(),
-        config: "model_auto_compact_token_limit = 14000".into(),
+        config: "model_auto_compact_token_limit = 12800".into(),
         ..Setting::default()
     };
     let stage = Stage::with(script, setting).await;
@@ -518,7 +518,7 @@ async fn where_the_provider_counts_nothing_we_do() {
     let item = story.item("contextCompaction");
     let tokens = |key: &str| item[key].as_u64().expect("tokens");
     assert!(
-        tokens("tokensBefore") >= 14_000 && tokens("tokensAfter") < 10_000,
+        tokens("tokensBefore") >= 12_800 && tokens("tokensAfter") < 10_000,
         "{item}"
     );
     let story = stage.complete(&thread, "Third").await;

@@ -188,7 +188,7 @@ async fn an_output_schema_is_for_one_turn() {
     assert!(requests[1].body["text"].get("format").unwrap_or(&Value::Null).is_null());
     let tools = requests[0].tools();
     for tool in [
-        "shell",
+        "exec_command",
         "apply_patch",
         "read_file",
         "list_dir",

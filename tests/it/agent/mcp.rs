@@ -78,7 +78,7 @@ async fn tools_of_two_servers_are_offered_and_called_apart() {
         "mcp__two__same",
         "mcp__one__fail",
         "mcp__two__odd_name_here",
-        "shell",
+        "exec_command",
     ] {
         assert_eq!(
             offered.iter().filter(|known| *known == name).count(),

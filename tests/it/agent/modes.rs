@@ -49,7 +49,7 @@ async fn partial_settings_keep_the_mode_and_whole_ones_are_in_the_usual_one() {
     turn(&stage, &thread, with_mode).await;
     let requests = stage.requests(6);
     let offered = |at: usize, tool: &str| requests[at].tools().iter().any(|name| name == tool);
-    for (at, patch, shell) in [
+    for (at, patch, command) in [
         (0, true, true),
         (1, false, true),
         (2, false, true),
@@ -58,8 +58,11 @@ async fn partial_settings_keep_the_mode_and_whole_ones_are_in_the_usual_one() {
         (5, false, true),
     ] {
         assert_eq!(
-            (offered(at, "apply_patch") || offered(at, "edit"), offered(at, "shell")),
-            (patch, shell),
+            (
+                offered(at, "apply_patch") || offered(at, "edit"),
+                offered(at, "exec_command")
+            ),
+            (patch, command),
             "{at}"
         );
         assert!(offered(at, "read_file") && offered(at, "update_plan"), "{at}");

@@ -38,7 +38,7 @@ async fn a_configuration_of_servers_that_is_none_is_one_error_and_the_turn_works
         }
         assert_eq!(story.count("mcp/status"), 0);
         let offered = stage.requests(1)[0].tools();
-        assert!(offered.contains(&"shell".to_owned()), "{offered:?}");
+        assert!(offered.contains(&"exec_command".to_owned()), "{offered:?}");
         assert!(offered.iter().all(|name| !name.contains("mcp")), "{offered:?}");
     }
 }

@@ -91,7 +91,7 @@ async fn tools_and_prompts_are_trimmed_to_a_small_window_and_the_person_is_told(
     for (window, is_small, left_out, kept) in [
         (32_768, false, &[][..], &[TONE, LONG, FILES, ATTACHED][..]),
         (16_384, true, &[ATTACHED], &[TONE, LONG, FILES]),
-        (5_680, true, &[TONE, ATTACHED], &[LONG, FILES]),
+        (8_192, true, &[LONG, ATTACHED], &[TONE, FILES]),
         (4_240, true, &[TONE, LONG, ATTACHED], &[FILES]),
         (2_048, true, &[TONE, LONG, FILES, ATTACHED], &[]),
     ] {
@@ -123,7 +123,7 @@ async fn tools_and_prompts_are_trimmed_to_a_small_window_and_the_person_is_told(
         }
         let all = request.body.to_string();
         let whole = |words: &str| !left_out.contains(&words);
-        assert_eq!(all.contains("For work of several steps"), whole(LONG), "{window}");
+        assert_eq!(all.contains("Find out before you act"), whole(LONG), "{window}");
         let rules = all.matches("Write tests first.").count();
         assert_eq!(rules == 150, whole(FILES), "{window}: {rules} rules");
         let lines = all.matches("filler").count();
