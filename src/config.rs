@@ -39,7 +39,7 @@ use crate::private::{self, OpenToOthers};
 use crate::protocol::config::{ConfigReadResult, ConfigWarning};
 use crate::protocol::realtime::RealtimeVersion;
 use crate::protocol::settings::{
-    ApprovalPolicy, ApprovalsReviewer, EditApproval, EditorContextSettings, Personality, ReasoningSummary,
+    ApprovalPolicy, ApprovalsReviewer, EditApproval, EditorContextSettings, Personality, ReasoningSummary, SandboxMode,
     SandboxPolicy,
 };
 use crate::shown;
@@ -925,6 +925,22 @@ impl Config {
 }
 
 impl Loaded {
+    /// The policy of a sandbox mode, with what the configuration says of it.
+    pub fn sandbox_policy(&self, mode: SandboxMode) -> SandboxPolicy {
+        let nothing = Map::new();
+        effective::policy_of(self.values.as_object().unwrap_or(&nothing), mode)
+    }
+
+    /// How far threads may go that begin under it.
+    pub fn sandbox_mode(&self) -> SandboxMode {
+        let usual = self.config.default_permissions.as_deref();
+        let usual = usual.and_then(|id| self.config.permissions.get(id));
+        usual.map_or_else(
+            || self.config.sandbox_policy.mode(),
+            |profile| profile.policy(None).mode(),
+        )
+    }
+
     /// The answer of `config/read`: secrets hidden.
     pub fn read_result(&self) -> ConfigReadResult {
         let mut config = self.values.clone();

@@ -27,16 +27,32 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The profile that settings name, or the one that says what their policy says.
+/// The profile that settings name, or the one that says what their policy says; with what the person's own keeps closed.
 pub fn profile(config: &Config, settings: &ThreadSettings) -> Profile {
     let named = settings
         .permissions
         .as_deref()
         .and_then(|id| config.permissions.get(id));
-    // The policy tells the two apart where a policy happens to say what a built-in profile says.
-    named
-        .cloned()
-        .unwrap_or_else(|| Profile::of_policy(&settings.sandbox_policy))
+    match named {
+        Some(own) if !is_built_in(&own.id) => match settings.sandbox_policy {
+            // Held to reading: a sub-agent that is to look only.
+            SandboxPolicy::ReadOnly { .. } => own.clone().reading_only(),
+            _ => own.clone(),
+        },
+        // The policy tells the two apart where a policy happens to say what a built-in profile says.
+        Some(built_in) => kept_by_own(config, built_in.clone()),
+        None => kept_by_own(config, Profile::of_policy(&settings.sandbox_policy)),
+    }
+}
+
+/// A profile that is not the person's own, with what the one keeps closed that their threads begin with: whoever goes over to reading
+/// only, or to the usual sandbox, means to close more. Without a sandbox nothing is kept.
+fn kept_by_own(config: &Config, profile: Profile) -> Profile {
+    let usual = config.default_permissions.as_deref().filter(|id| !is_built_in(id));
+    match usual.and_then(|id| config.permissions.get(id)) {
+        Some(own) if !profile.is_unrestricted() => profile.closing(own),
+        _ => profile,
+    }
 }
 
 /// A profile by its id.
@@ -66,8 +82,9 @@ pub fn one_off(
 ) -> Result<Confinement, AgentError> {
     let profile = match (permissions, policy) {
         (Some(_), Some(_)) => return Err(both()),
+        (Some(id), None) if is_built_in(id) => kept_by_own(config, find(config, id)?.clone()),
         (Some(id), None) => find(config, id)?.clone(),
-        (None, Some(policy)) => Profile::of_policy(policy),
+        (None, Some(policy)) => kept_by_own(config, Profile::of_policy(policy)),
         (None, None) => match &config.default_permissions {
             Some(id) => find(config, id)?.clone(),
             None => Profile::of_policy(&config.sandbox_policy),

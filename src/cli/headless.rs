@@ -17,7 +17,7 @@ use crate::private;
 use crate::protocol::event::{Event, EventKind, TurnCompleted};
 use crate::protocol::item::ThreadItem;
 use crate::protocol::review::{ReviewOutput, ReviewTarget};
-use crate::protocol::settings::{ApprovalPolicy, SandboxMode, SandboxPolicy, SettingsOverride};
+use crate::protocol::settings::{ApprovalPolicy, SandboxMode, SettingsOverride};
 use crate::protocol::thread::{ThreadResumeParams, ThreadStartParams};
 use crate::protocol::turn::{TurnErrorKind, TurnStatus};
 use crate::secrets::Secrets;
@@ -212,12 +212,23 @@ fn dollars(text: &str) -> Result<f64, String> {
 /// Runs the turn and says what came of it; the exit status.
 async fn turn(agent: &Agent, task: Task, common: &Common, conclude: &dyn Fn(&Outcome<'_>) -> Result<u8, String>) -> u8 {
     let say = |message: &str| say(task.command, message);
+    let loaded = match agent.load_config(Some(&task.places.cwd), None) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            say(&error.to_string());
+            return FAILED;
+        }
+    };
+    // A profile that goes as far as the command line says is the one that is meant.
+    let profile = loaded.config.default_permissions.clone();
+    let profile = profile.filter(|_| loaded.sandbox_mode() == task.sandbox);
     let settings = SettingsOverride {
         cwd: Some(task.places.cwd.clone()),
         model: common.model.clone(),
         model_provider: common.provider.clone(),
         approval_policy: Some(ApprovalPolicy::Never),
-        sandbox_policy: Some(SandboxPolicy::from_mode(task.sandbox)),
+        sandbox_policy: profile.is_none().then(|| loaded.sandbox_policy(task.sandbox)),
+        permissions: profile,
         ..SettingsOverride::default()
     };
     let opened = match task.resume {

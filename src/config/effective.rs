@@ -346,7 +346,11 @@ fn helper(
 }
 
 fn sandbox(values: &Map<String, Value>) -> SandboxPolicy {
-    let mode: SandboxMode = parsed(values, "sandbox_mode").unwrap_or_default();
+    policy_of(values, parsed(values, "sandbox_mode").unwrap_or_default())
+}
+
+/// The policy of a mode, with what the configuration says of it.
+pub(super) fn policy_of(values: &Map<String, Value>, mode: SandboxMode) -> SandboxPolicy {
     match SandboxPolicy::from_mode(mode) {
         SandboxPolicy::WorkspaceWrite { .. } => {
             let empty = Map::new();

@@ -1021,7 +1021,7 @@ const MODEL: &[Key] = &[
         "How it says what to change: by patches, by Claude's own tool, by replacing text and writing files, or by whole files only.",
     )
     .or("the tool of its family"),
-    anyone(
+    own(
         "text_calls",
         Kind::Flag,
         "Whether an answer over Chat Completions that is nothing but tool calls written as text counts as these calls.",

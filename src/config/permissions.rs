@@ -131,6 +131,24 @@ impl Profile {
         };
         self
     }
+
+    /// The same with what another one closes. Where nothing is written: the other's reading.
+    #[must_use]
+    pub fn closing(mut self, other: &Self) -> Self {
+        let writes = |profile: &Self| profile.filesystem.values().any(|access| *access == Access::Write);
+        if !writes(&self) {
+            self.filesystem = other.clone().reading_only().filesystem;
+        }
+        let closed = other.filesystem.iter().filter(|(_, access)| **access == Access::Deny);
+        self.filesystem
+            .extend(closed.map(|(subject, access)| (subject.clone(), *access)));
+        let mut denied = other.network.denied().filter(|name| *name != "*").peekable();
+        if self.network.is_whole() && denied.peek().is_some() {
+            self.network.domains.insert("*".to_owned(), true);
+            self.network.domains.extend(denied.map(|name| (name.to_owned(), false)));
+        }
+        self
+    }
 }
 
 /// All profiles that can be chosen.

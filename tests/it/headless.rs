@@ -433,3 +433,64 @@ async fn a_review_that_cannot_be_done_says_so() {
     let log: Value = serde_json::from_str(&place.text("work/found.sarif")).expect("JSON");
     assert_eq!(log["runs"][0]["invocations"][0]["executionSuccessful"], false);
 }
+
+/// What the person's own profile denies is denied here, too, and what `[sandbox_workspace_write]` closes is closed.
+#[tokio::test]
+async fn the_persons_profile_and_walls_hold() {
+    let profile = "default_permissions = \"shop\"\n[permissions.shop]\nextends = \":workspace\"\n[permissions.shop.filesystem]\n\
+                   \":workspace_roots/docs\" = \"read\"\n\"**/.env\" = \"deny\"\n\":slash_tmp\" = \"read\"\n";
+    let walls = "[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n";
+    let only = "default_permissions = \"few\"\n[permissions.few.filesystem]\n\":minimal\" = \"read\"\n\":workspace_roots/docs\" = \"read\"\n";
+    let at = format!("/tmp/countersign-headless-{}", std::process::id());
+    let script = format!(
+        "cat .env && echo READ-ENV; cat a.txt && echo READ-A; echo x > docs/new && echo WROTE-DOCS; echo x > new && echo WROTE; \
+         echo x > {at} && rm {at} && echo WROTE-TMP; true"
+    );
+    for (config, sandbox, done) in [
+        (profile, "read-only", &["READ-A"][..]),
+        (profile, "workspace-write", &["READ-A", "WROTE"]),
+        (walls, "read-only", &["READ-ENV", "READ-A"]),
+        (walls, "workspace-write", &["READ-ENV", "READ-A", "WROTE-DOCS", "WROTE"]),
+        (
+            "",
+            "workspace-write",
+            &["READ-ENV", "READ-A", "WROTE-DOCS", "WROTE", "WROTE-TMP"],
+        ),
+        (only, "read-only", &[]),
+    ] {
+        let read = json!({"call": {"tool": "read_file", "arguments": {"file_path": ".env"}, "id": "c2"}});
+        let place = Place::new(json!([[bash("c1", &script)], [read], [say("Done.")]])).await;
+        place.write("work/.env", "KEY=hush-hush\n");
+        std::fs::create_dir(place.path("work/docs")).expect("a folder");
+        let (tables, keys) = match config
+            .split_once('\n')
+            .filter(|(first, _)| first.starts_with("default"))
+        {
+            Some((first, rest)) => (rest, first),
+            None => (config, ""),
+        };
+        let before = place.text("home/config.toml");
+        place.write("home/config.toml", &format!("{keys}\n{before}\n{tables}"));
+        place.run(&["--sandbox", sandbox, "Go"]).await;
+        let requests = place.model.requests();
+        let output = requests[1].output("c1").expect("an output");
+        for word in ["READ-ENV", "READ-A", "WROTE-DOCS", "WROTE-TMP"] {
+            assert_eq!(
+                output.contains(word),
+                done.contains(&word),
+                "{config} {sandbox} {word}: {output}"
+            );
+        }
+        assert_eq!(
+            place.path("work/new").exists(),
+            done.contains(&"WROTE"),
+            "{config} {sandbox}"
+        );
+        let read = requests[2].output("c2").expect("an output");
+        assert_eq!(
+            read.contains("hush-hush"),
+            done.contains(&"READ-ENV"),
+            "{config} {sandbox}: {read}"
+        );
+    }
+}

@@ -3,7 +3,7 @@
 
 use crate::agent::prompt::sandbox_words;
 use crate::config::Config;
-use crate::config::permissions::is_built_in;
+use crate::config::permissions::{READ_ONLY, is_built_in};
 use crate::protocol::settings::{ApprovalPolicy, SandboxMode, SandboxPolicy, SettingsOverride};
 use crate::store::TurnContextRecord;
 
@@ -41,6 +41,12 @@ fn permissions(config: &Config, before: &TurnContextRecord, change: &mut Setting
     let known = before.permissions.as_deref().and_then(|id| config.permissions.get(id));
     if let Some(profile) = known {
         let then = profile.policy(None);
+        let was_reading = matches!(before.sandbox_policy, Some(SandboxPolicy::ReadOnly { .. }));
+        if was_reading && rank(&then) > 0 {
+            // It was held to reading under that profile.
+            change.permissions = Some(READ_ONLY.to_owned());
+            return None;
+        }
         let most = rank(&now);
         if rank(&then) > most {
             return Some(match is_built_in(&profile.id) {

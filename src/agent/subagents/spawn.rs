@@ -8,6 +8,7 @@ use crate::agent::history::History;
 use crate::agent::thread::{Start, ThreadHandle};
 use crate::agent::turn::Turn;
 use crate::agent::{Agent, AgentError, Launch, context, permissions, prompt};
+use crate::config::permissions::is_built_in;
 use crate::config::{Config, Loaded};
 use crate::ids::ThreadId;
 use crate::protocol::agent::{AgentStatus, SubAgent};
@@ -202,7 +203,9 @@ fn settings(turn: &Turn, wish: &Spawn) -> ThreadSettings {
     }
     if wish.read_only && settings.sandbox_policy.mode() != SandboxMode::ReadOnly {
         settings.sandbox_policy = SandboxPolicy::from_mode(SandboxMode::ReadOnly);
-        settings.permissions = permissions::same_as(&turn.config, &settings.sandbox_policy);
+        // Under a profile of the person's own it reads what that lets be read.
+        let own = settings.permissions.filter(|id| !is_built_in(id));
+        settings.permissions = own.or_else(|| permissions::same_as(&turn.config, &settings.sandbox_policy));
     }
     settings
 }

@@ -19,6 +19,7 @@ use crate::ids::TurnId;
 use crate::protocol::event::{ErrorEvent, EventKind, ThreadClosed, TurnQueueChanged};
 use crate::protocol::item::{ItemStatus, ThreadItem, UserInput};
 use crate::protocol::queue::TurnQueue;
+use crate::protocol::settings::Mode;
 use crate::protocol::settings::{SettingsOverride, ThreadSettings};
 use crate::protocol::turn::{InterruptedBy, Metadata, TurnError, TurnErrorKind, TurnKind, TurnStatus};
 use std::collections::VecDeque;
@@ -454,7 +455,12 @@ impl Actor {
     /// A turn with the settings of now.
     fn make_turn(&self, promised: &Promised) -> Arc<Turn> {
         let settings = mode::held(&self.settings);
-        let profile = permissions::profile(&self.config, &settings);
+        let profile = permissions::profile(&self.config, &self.settings);
+        let profile = match settings.mode {
+            Mode::Agent => profile,
+            // What is closed stays so.
+            Mode::Plan | Mode::Ask => profile.reading_only(),
+        };
         let roots = self.roots(&profile);
         let output_schema = match &promised.opening {
             Opening::Input(words) => words.start.output_schema.clone(),

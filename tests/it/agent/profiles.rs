@@ -546,3 +546,112 @@ async fn broken_profiles_are_reported_with_their_line() {
         .collect();
     assert_eq!(ids, ["c"]);
 }
+
+/// What the person's own profile denies stays closed in every mode, for sub-agents, and under whatever closes more; under their profile
+/// that names all that is read, nothing else is read for that.
+#[tokio::test]
+async fn what_closes_more_opens_nothing() {
+    let denies =
+        "[permissions.shop]\nextends = \":workspace\"\n[permissions.shop.filesystem]\n\"**/.env\" = \"deny\"\n";
+    let few = "[permissions.few.filesystem]\n\":minimal\" = \"read\"\n\":workspace_roots/sub\" = \"write\"\n";
+    let read_only = json!({"type": "readOnly"});
+    for (tables, usual, settings, is_read) in [
+        (denies, "shop", json!({}), false),
+        (denies, "shop", json!({"mode": "plan"}), false),
+        (denies, "shop", json!({"mode": "ask"}), false),
+        (denies, "shop", json!({"permissions": ":read-only"}), false),
+        (denies, "shop", json!({"permissions": ":workspace"}), false),
+        (denies, "shop", json!({"sandboxPolicy": read_only}), false),
+        (denies, ":workspace", json!({"permissions": "shop"}), false),
+        (
+            denies,
+            ":workspace",
+            json!({"permissions": "shop", "mode": "plan"}),
+            false,
+        ),
+        (denies, ":workspace", json!({"mode": "plan"}), true),
+        (denies, "shop", json!({"permissions": ":full-access"}), true),
+        (few, "few", json!({"mode": "plan"}), false),
+        (few, "few", json!({"permissions": ":read-only"}), false),
+    ] {
+        let ground = Ground::new();
+        std::fs::write(ground.at("work/.env"), "hush-hush\n").unwrap();
+        let read = json!({"file_path": ".env"});
+        let script = json!([
+            [bash("c1", "cat .env; true"), tool("read_file", "c2", read)],
+            [say("Done.")],
+        ]);
+        let config = format!("default_permissions = \"{usual}\"\napproval_policy = \"never\"");
+        let stage = ground.stage(&config, tables, script).await;
+        let thread = stage.thread().await;
+        turn(&stage, &thread, settings.clone()).await;
+        let request = &stage.requests(2)[1];
+        for call in ["c1", "c2"] {
+            let output = request.output(call).expect("an output");
+            let is_command = call == "c1";
+            // In the ask mode no command is run.
+            let is_read = is_read && !(is_command && settings["mode"] == "ask");
+            assert_eq!(
+                output.contains("hush-hush"),
+                is_read,
+                "{usual} {settings} {call}: {output}"
+            );
+        }
+    }
+}
+
+/// A sub-agent that is to look only reads what the profile lets be read under which the other works.
+#[tokio::test]
+async fn an_agent_that_looks_reads_what_the_profile_lets_be_read() {
+    let denies =
+        "[permissions.shop]\nextends = \":workspace\"\n[permissions.shop.filesystem]\n\"**/.env\" = \"deny\"\n";
+    for (usual, settings) in [("shop", json!({})), (":workspace", json!({"permissions": "shop"}))] {
+        let ground = Ground::new();
+        std::fs::write(ground.at("work/.env"), "hush-hush\n").unwrap();
+        let spawn = tool(
+            "spawn_agent",
+            "c1",
+            json!({"message": "Look around", "name": "scout", "read_only": true}),
+        );
+        let looks = [
+            bash("s1", "cat .env; echo x > made; echo LOOKED"),
+            tool("read_file", "s2", json!({"file_path": ".env"})),
+        ];
+        let script = json!([
+            {"when": {"last_user": "Go"}, "outputs": [spawn]},
+            {"when": {"last_user": "Look around"}, "outputs": looks},
+            {"when": {"output": {"s1": "LOOKED"}}, "outputs": [say("All is well.")]},
+            {"when": {"output": {"c1": "scout"}, "not": {"output": "c2"}}, "outputs": [tool("wait_agents", "c2", json!({}))]},
+            {"when": {"input": "All is well"}, "outputs": [say("Done.")]},
+        ]);
+        let config = format!("default_permissions = \"{usual}\"\napproval_policy = \"never\"");
+        let stage = ground.stage(&config, denies, script).await;
+        let thread = stage.thread().await;
+        let input = json!([{"type": "text", "text": "Go"}]);
+        let params = json!({"threadId": thread, "input": input, "settings": settings});
+        stage.start_turn_with(params).await;
+        stage
+            .until(|method, params| method == "turn/completed" && params["threadId"] == thread)
+            .await;
+        let requests = stage.model.requests();
+        let outputs = |id: &str| {
+            requests
+                .iter()
+                .filter_map(|request| request.output(id))
+                .collect::<Vec<_>>()
+        };
+        for call in ["s1", "s2"] {
+            let outputs = outputs(call);
+            assert!(!outputs.is_empty(), "{usual} {call}");
+            assert!(
+                outputs.iter().all(|output| !output.contains("hush-hush")),
+                "{usual} {call}: {outputs:?}"
+            );
+        }
+        assert!(!ground.at("work/made").exists(), "{usual}");
+        for (method, _, _) in countersign::protocol::event::EVENTS {
+            stage.client.ignore(method);
+        }
+        stage.client.take_unread();
+    }
+}
