@@ -271,7 +271,8 @@ impl ModelClient {
                     model: request.model.clone(),
                 };
                 let body = chat::body(request, &origin, openai).map_err(unsendable)?;
-                let text_calls = TextCalls::new(&request.model, request.leaking(), request.text_calls);
+                let text_calls =
+                    TextCalls::new(&request.model, request.leaking(), request.text_calls).to(request.input.clone());
                 let decoder = chat::Decoder::new(origin, names, custom_tools(&request.tools)).with(text_calls);
                 ("chat/completions", body, Decoder::Chat(Box::new(decoder)))
             }

@@ -1,14 +1,16 @@
 //! Calls that a model writes into its answer as text, because its server does not take them out or because nobody taught it
 //! otherwise. Only an answer that is nothing but calls counts, and only of tools that were offered; whatever stands in prose or in an
-//! answer's code is an answer. Text that may still become a call is held back, within bounds.
+//! answer's code is an answer, and so is what the model shows of a file, of a command's output or of the person's words. Text that may still become a call is held back, within bounds.
 //!
 //! The forms are those of the models' own chat templates, and of the parsers of vLLM and SGLang, looked at on 2026-11-30.
 
 mod forms;
 mod opening;
+mod quoted;
 
-use crate::model::item::ToolSpec;
+use crate::model::item::{ResponseItem, ToolSpec};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// More is held back of no answer (bytes); a call may carry a whole file.
 const MOST_HELD: usize = 256 << 10;
@@ -60,6 +62,8 @@ pub(super) struct TextCalls {
     held: String,
     /// It is said as it comes: it is no call, or none is looked for.
     is_text: bool,
+    /// What the model was given: what stands there it shows, and does not call.
+    given: Arc<Vec<ResponseItem>>,
 }
 
 impl TextCalls {
@@ -97,6 +101,16 @@ impl TextCalls {
             offered,
             held: String::new(),
             is_text: !is_looked_for,
+            given: Arc::default(),
+        }
+    }
+
+    /// In answer to a conversation.
+    #[must_use]
+    pub(super) fn to(self, conversation: Arc<Vec<ResponseItem>>) -> Self {
+        Self {
+            given: conversation,
+            ..self
         }
     }
 
@@ -123,6 +137,10 @@ impl TextCalls {
         let held = std::mem::take(&mut self.held);
         self.is_text = true;
         match is_all.then(|| forms::calls(&held, &self.offered)).flatten() {
+            Some(_) if quoted::is_quoted(&held, &self.given) => {
+                tracing::info!("what looks like calls stands in the conversation, and counts as text");
+                Err(held)
+            }
             Some(calls) => {
                 let names = calls.iter().map(|call| call.name.as_str()).collect::<Vec<_>>();
                 tracing::info!(?names, "calls that were written as text");

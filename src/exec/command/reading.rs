@@ -17,8 +17,8 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use rules::{
-    is_date, is_plain, is_query, is_test, lists_archive, may_be_evaluated, sets_harmlessly, sets_options,
-    shows_certificate,
+    is_date, is_plain, is_query, is_test, lists_archive, may_be_evaluated, reads_harmlessly, sets_harmlessly,
+    sets_options, shows_certificate,
 };
 
 /// What a command that only reads does.
@@ -197,6 +197,7 @@ fn by_row(row: &Row, arguments: &[Word]) -> Result<(), String> {
                 && !arguments.iter().any(may_be_evaluated),
             "may set a variable by a name that is not known, or run what stands in a number",
         ),
+        Rule::Reads => refused(reads_harmlessly(arguments), "sets variables that programs may act upon"),
         Rule::Sets => refused(sets_harmlessly(arguments), "sets variables that programs may act upon"),
         Rule::Options => refused(sets_options(arguments), "sets options that change what commands do"),
         Rule::Numbers => refused(

@@ -38,6 +38,8 @@ pub(super) enum Rule {
     Printf,
     /// Sets variables named by its arguments.
     Sets,
+    /// The same, to what it reads.
+    Reads,
     /// Options of the shell.
     Options,
     /// Options and literal numbers only.
@@ -152,7 +154,8 @@ pub(super) const READERS: &[Row] = &[
     ruled("test [", Read, "", Rule::Test, "tests a condition"),
     ruled("sleep", Other, "", Rule::None, "waits"),
     ruled("exit return break continue shift", Other, "", Rule::Numbers, "does a step of the shell"),
-    ruled("read export local readonly unset", Other, "", Rule::Sets, "sets a variable"),
+    ruled("read", Other, "", Rule::Reads, "sets a variable"),
+    ruled("export local readonly unset", Other, "", Rule::Sets, "sets a variable"),
     ruled("set", Other, "", Rule::Options, "sets options of the shell"),
     ruled("wait", Other, "-p*", Rule::Numbers, "waits"),
 ];

@@ -1,7 +1,7 @@
 //! Calls that are almost right: written as text, with slips in their arguments, under another name.
 
 use super::patch::files;
-use super::stage::{Setting, Stage, say};
+use super::stage::{Setting, Stage, say, shell};
 use serde_json::{Value, json};
 
 async fn stage(script: Value, wire_api: &str, model: &str, tables: &str) -> (Stage, String) {
@@ -74,6 +74,29 @@ async fn a_call_in_prose_or_under_a_schema_is_an_answer() {
     let story = stage.run_with(params).await;
     assert_eq!(story.item("agentMessage")["text"], call);
     stage.requests(2);
+}
+
+/// What was read is shown, however it looks; the same text that nobody has written before is a call.
+#[tokio::test]
+async fn a_call_that_stands_in_a_file_is_shown() {
+    let call = r#"{"name": "write", "arguments": {"file_path": "b.txt", "content": "new"}}"#;
+    for (reads, is_call) in [
+        (
+            json!({"call": {"tool": "read_file", "arguments": {"file_path": "call.json"}, "id": "c1"}}),
+            false,
+        ),
+        (shell("c1", &["cat", "call.json"]), false),
+        (shell("c1", &["true"]), true),
+    ] {
+        let answer = format!("```json\n{call}\n```");
+        let script = json!([[reads], [say(&answer)], [say("Done.")]]);
+        let (stage, thread) = stage(script, "chat", "qwen3-coder", "").await;
+        stage.write("call.json", &format!("{call}\n"));
+        let story = stage.complete(&thread, "Show me call.json").await;
+        assert_eq!(stage.path("b.txt").exists(), is_call);
+        let shown = story.item("agentMessage")["text"].clone();
+        assert_eq!(shown == answer, !is_call, "{shown}");
+    }
 }
 
 #[tokio::test]

@@ -92,7 +92,7 @@ pub(super) fn reads(arguments: &[Word]) -> Result<Found, String> {
                 | ["refs/remotes/origin/HEAD"]
                 | ["--short", "refs/remotes/origin/HEAD"]
         ),
-        "fsck" => texts.iter().all(|text| !text.starts_with("--lo")),
+        "fsck" => texts.iter().all(|text| !text.starts_with("--l")),
         "help" => false,
         _ => false,
     };

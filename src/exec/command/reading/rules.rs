@@ -47,32 +47,46 @@ pub(super) fn may_be_evaluated(word: &Word) -> bool {
     word.known && word.text.contains('[') && word.text.contains(['$', '`'])
 }
 
-/// `read`, `export`, `local`, `unset`: plain names of variables that no program acts upon.
+/// `export`, `local`, `readonly`, `unset`: plain names of variables that no program acts upon, and no options: `-n` makes another name
+/// for a variable, and after none of them is the next word anything but a name.
 pub(super) fn sets_harmlessly(arguments: &[Word]) -> bool {
+    !arguments.iter().any(may_be_evaluated) && arguments.iter().all(is_harmless_name)
+}
+
+/// `read`: the same with its options.
+pub(super) fn reads_harmlessly(arguments: &[Word]) -> bool {
     if arguments.iter().any(may_be_evaluated) {
         return false;
     }
     let mut skip = false;
     arguments.iter().all(|word| {
         if std::mem::take(&mut skip) {
-            return !word.splits;
+            // A prompt or a number; where the option takes no value, as in zsh, the name of a variable.
+            let is_name = word
+                .text
+                .starts_with(|first: char| first.is_alphabetic() || first == '_')
+                && word.text.chars().all(|char| char.is_alphanumeric() || char == '_');
+            return !word.splits && !word.glob && (!is_name || is_harmless_name(word));
         }
-        let text = word.text.as_str();
-        match text {
+        match word.text.as_str() {
             "-r" | "-s" | "-e" | "-rs" => word.known,
             "-d" | "-rd" | "-n" | "-rn" | "-p" | "-rp" | "-t" | "-N" => {
                 skip = true;
                 word.known
             }
-            _ => {
-                let (name, value) = text
-                    .split_once('=')
-                    .map_or((text, None), |(name, value)| (name, Some(value)));
-                let value = value.filter(|_| word.known);
-                !word.splits && !word.glob && variables::is_harmless_value(name, value)
-            }
+            _ => is_harmless_name(word),
         }
     })
+}
+
+/// `NAME` or `NAME=value` of a variable that no program acts upon.
+fn is_harmless_name(word: &Word) -> bool {
+    let text = word.text.as_str();
+    let (name, value) = text
+        .split_once('=')
+        .map_or((text, None), |(name, value)| (name, Some(value)));
+    let value = value.filter(|_| word.known);
+    !word.splits && !word.glob && variables::is_harmless_value(name, value)
 }
 
 /// `test` and `[`: some operators evaluate what they are given, so each must be one that does not.
