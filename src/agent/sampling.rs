@@ -57,7 +57,7 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
     }
     let mut room = Room::default();
     let most = turn.config.max_requests_per_turn;
-    for _ in 0..most {
+    while turn.spending.ask(most) {
         if turn.cancel.is_cancelled() {
             return Ended::Interrupted;
         }
@@ -77,8 +77,8 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
     Ended::Failed(failure(
         TurnErrorKind::TooManyRounds,
         format!(
-            "The model was asked {most} times (max_requests_per_turn) without coming to an answer, so the turn was stopped. Look at \
-             what it did, and continue or ask again in smaller steps."
+            "The model was asked {most} times (max_requests_per_turn), agents included, without coming to an answer, so the turn was \
+             stopped. Look at what it did, and continue or ask again in smaller steps."
         ),
     ))
 }

@@ -1,7 +1,8 @@
-//! What responses cost, as far as prices are known, and the bound of a turn.
+//! What responses cost, as far as prices are known, and the bounds of a turn. What an agent costs counts for the turn that set it to
+//! work, too.
 
 use crate::protocol::model::Cost;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The share of its bound at which a turn is warned of.
 const NEAR: f64 = 0.8;
@@ -32,28 +33,57 @@ pub(super) enum Standing {
     Over(f64),
 }
 
-/// What a turn has spent.
+/// What a turn has spent, with the agents that it set to work.
 #[derive(Debug, Default)]
-pub struct Spending(Mutex<Spent>);
+pub struct Spending {
+    spent: Mutex<Spent>,
+    /// That of the turn that it works for.
+    above: Option<Arc<Self>>,
+}
 
 #[derive(Debug, Default)]
 struct Spent {
     cost: Option<Cost>,
+    requests: u32,
     has_responses: bool,
     /// The person was warned.
     has_warned: bool,
 }
 
 impl Spending {
+    /// Of a turn that works for another one.
+    pub(super) fn below(above: Option<Arc<Self>>) -> Self {
+        Self {
+            above,
+            ..Self::default()
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Spent> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// This one, and those of whom it works for. One is locked at a time.
+    fn all(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |one| one.above.as_deref())
+    }
+
+    /// One more request to the model; false, and none, if there were as many as there may be.
+    pub(super) fn ask(&self, most: u32) -> bool {
+        if self.all().any(|one| one.lock().requests >= most) {
+            return false;
+        }
+        self.all().for_each(|one| one.lock().requests += 1);
+        true
     }
 
     /// One more response; absent where its price is not known.
     pub(super) fn add(&self, usd: Option<f64>) {
-        let mut spent = self.lock();
-        spent.cost = with(spent.cost, spent.has_responses, usd);
-        spent.has_responses = true;
+        for one in self.all() {
+            let mut spent = one.lock();
+            spent.cost = with(spent.cost, spent.has_responses, usd);
+            spent.has_responses = true;
+        }
     }
 
     /// What was spent, as far as it is known.
@@ -62,6 +92,11 @@ impl Spending {
     }
 
     pub(super) fn standing(&self, most: f64) -> Standing {
+        let usd = |one: &Self| one.cost().map_or(0.0, |cost| cost.usd);
+        let above = self.all().skip(1).map(usd).find(|usd| *usd > 0.0 && *usd >= most);
+        if let Some(usd) = above {
+            return Standing::Over(usd);
+        }
         let mut spent = self.lock();
         let usd = spent.cost.map_or(0.0, |cost| cost.usd);
         let is_unknown = spent.has_responses && spent.cost.is_none_or(|cost| cost.is_partial);
@@ -118,5 +153,25 @@ mod tests {
         let free = Spending::default();
         free.add(Some(0.0));
         assert_eq!(free.standing(0.0), Standing::Below);
+    }
+
+    /// Whoever works for a turn spends what that may spend.
+    #[test]
+    fn what_agents_spend_counts_above_them() {
+        let main = Arc::new(Spending::default());
+        let agents = [0, 1].map(|_| Arc::new(Spending::below(Some(main.clone()))));
+        let deeper = Spending::below(Some(agents[0].clone()));
+        main.add(Some(0.125));
+        agents[1].add(Some(0.25));
+        deeper.add(Some(0.5));
+        let costs = [&main, &agents[0], &agents[1]].map(|one| one.cost().map(|cost| cost.usd));
+        assert_eq!(costs, [Some(0.875), Some(0.5), Some(0.25)]);
+        assert_eq!(agents[1].standing(0.875), Standing::Over(0.875));
+        assert_eq!(deeper.standing(0.875), Standing::Over(0.875));
+        assert_eq!(main.standing(0.875), Standing::Over(0.875));
+        assert_eq!(agents[1].standing(2.0), Standing::Below);
+        let asked = [&main, &agents[0], &agents[1], &main].map(|one| one.ask(3));
+        assert_eq!(asked, [true, true, true, false]);
+        assert!(!deeper.ask(3) && !agents[1].ask(3) && deeper.ask(4));
     }
 }

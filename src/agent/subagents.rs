@@ -14,6 +14,7 @@ pub(super) use carry::carry_out;
 pub(super) use mail::envelope;
 pub(super) use mail::{is_envelope, send};
 
+use super::spending::Spending;
 use super::thread::ThreadHandle;
 use super::{Agent, Shared};
 use crate::ids::ThreadId;
@@ -54,6 +55,11 @@ impl Agents {
     /// What a live thread is, if it is a sub-agent.
     pub fn identity(&self, id: &ThreadId) -> Option<SubAgent> {
         self.family().member(id).map(|member| member.identity.clone())
+    }
+
+    /// The spending of the turn that set an agent to work last.
+    pub(super) fn payer(&self, id: &ThreadId) -> Option<Arc<Spending>> {
+        self.family().member(id)?.payer.clone()
     }
 
     /// The person has said something: what the agents of that conversation may cost is counted anew.

@@ -96,7 +96,7 @@ pub struct Turn {
     /// Changes that did not fit.
     pub(super) misfits: Misfits,
     /// What its responses cost.
-    pub spending: Spending,
+    pub spending: Arc<Spending>,
     difference: Difference,
     /// Held while an event of the turn is published; taken before the conversation's data, never after.
     shown: Mutex<Shown>,
@@ -169,6 +169,7 @@ impl Turn {
             status: TurnStatus::InProgress,
         };
         let cancel = CancellationToken::new();
+        let spending = Spending::below(services.agents.payer(&conversation.id));
         let servers = super::servers::take_up(&services, &conversation);
         let workspace = services.workspace.seen_by(&conversation.id);
         Self {
@@ -197,7 +198,7 @@ impl Turn {
             metadata: Mutex::default(),
             asking: Asking::default(),
             misfits: Misfits::default(),
-            spending: Spending::default(),
+            spending: Arc::new(spending),
             hurry: Notify::new(),
             waits_to_retry: AtomicBool::new(false),
             difference: Difference::default(),

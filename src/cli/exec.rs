@@ -96,7 +96,10 @@ fn conclude(args: &Args, outcome: &Outcome<'_>) -> Result<u8, String> {
             .map_err(|error| format!("the answer could not be written to {}: {error}", path.display()))?;
     }
     if !args.common.json && !answer.is_empty() {
-        headless::print(&shown::prose(answer));
+        match args.output_schema {
+            Some(_) => headless::print_json(&shown::prose(answer)),
+            None => headless::print(&shown::prose(answer)),
+        }
     }
     Ok(0)
 }

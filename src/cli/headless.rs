@@ -3,6 +3,8 @@
 //! Nobody is asked: the approval policy is `never`, so that the sandbox mode alone decides what may be done. What was refused is in
 //! the output and in the exit status.
 
+mod agents;
+mod orders;
 mod progress;
 mod refused;
 
@@ -26,12 +28,14 @@ use crate::shown;
 use crate::telemetry::Telemetry;
 use crate::tools::Registry;
 use crate::workspace::Workspace;
+use agents::Agents;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use progress::Progress;
 use refused::Refused;
 use serde_json::json;
-use std::io::{self, Write as _};
+use std::borrow::Cow;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -278,12 +282,16 @@ async fn turn(agent: &Agent, task: Task, common: &Common, conclude: &dyn Fn(&Out
         cwd: &task.places.cwd,
         progress: Progress::new(&task.places.cwd),
         refused: Refused::default(),
+        agents: Agents::new(agent),
         review: None,
     };
     let mut signal = std::pin::pin!(super::signal::asked_to_end());
     let mut is_stopped = false;
     let ended = loop {
         let event = tokio::select! {
+            // The end of the turn comes after what its agents have done.
+            biased;
+            event = run.agents.next() => event,
             event = events.next() => event,
             () = &mut signal, if !is_stopped => {
                 is_stopped = true;
@@ -296,6 +304,7 @@ async fn turn(agent: &Agent, task: Task, common: &Common, conclude: &dyn Fn(&Out
         if let EventKind::TurnCompleted(completed) = event.kind
             && completed.turn.id == turn
         {
+            run.agents.rest().iter().for_each(|event| run.take(event));
             break Some(completed);
         }
     };
@@ -327,16 +336,20 @@ struct Run<'a> {
     cwd: &'a Path,
     progress: Progress,
     refused: Refused,
-    /// What a review came to, in words and by its findings.
+    agents: Agents,
     review: Option<(String, Option<ReviewOutput>)>,
 }
 
 impl Run<'_> {
     fn take(&mut self, event: &Event) {
+        self.agents.note(&event.kind);
         if self.json {
-            print(&json!({"method": event.kind.method(), "params": event.params()}).to_string());
+            print_json(&json!({"method": event.kind.method(), "params": event.params()}).to_string());
         } else if let Some(line) = self.progress.line(&event.kind) {
-            say_plainly(&line);
+            match self.agents.name(&event.at.thread_id) {
+                Some(name) => say_plainly(&format!("[{name}] {line}")),
+                None => say_plainly(&line),
+            }
         }
         if let EventKind::ItemCompleted(completed) = &event.kind
             && let ThreadItem::ExitedReviewMode { review, output, .. } = &completed.item
@@ -390,19 +403,31 @@ impl Run<'_> {
     }
 }
 
-/// A line on standard output; its reader may be gone.
-pub(super) fn print(line: &str) {
-    let mut out = io::stdout().lock();
-    let _closed = writeln!(out, "{line}").and_then(|()| out.flush());
+/// A text on standard output, whose reader may be gone.
+pub(super) fn print(text: &str) {
+    write_line(&mut io::stdout().lock(), text, orders::undone);
+}
+
+/// The same for JSON.
+pub(super) fn print_json(json: &str) {
+    write_line(&mut io::stdout().lock(), json, orders::undone_in_json);
 }
 
 /// To standard error, which may be closed.
 pub(super) fn say(command: &str, message: &str) {
-    let _closed = writeln!(io::stderr(), "countersign {command}: {}", shown::prose(message));
+    say_plainly(&format!("countersign {command}: {}", shown::prose(message)));
 }
 
 fn say_plainly(line: &str) {
-    let _closed = writeln!(io::stderr(), "{line}");
+    write_line(&mut io::stderr().lock(), line, orders::undone);
+}
+
+fn write_line(to: &mut impl io::Write, text: &str, undone: impl Fn(&str) -> Cow<'_, str>) {
+    let text = match orders::are_read() {
+        true => undone(text),
+        false => Cow::Borrowed(text),
+    };
+    let _closed = writeln!(to, "{text}").and_then(|()| to.flush());
 }
 
 /// Nothing is open: files are as they are on the disk.

@@ -98,7 +98,7 @@ fn conclude(args: &Args, outcome: &Outcome<'_>) -> Result<u8, String> {
     if let Some(path) = &args.sarif {
         let log = sarif::log(outcome.review, outcome.cwd);
         match args.writes_to_output() {
-            true => headless::print(&log),
+            true => headless::print_json(&log),
             false => std::fs::write(path, log)
                 .map_err(|error| format!("the findings could not be written to {}: {error}", path.display()))?,
         }

@@ -284,13 +284,13 @@ pub(super) const KEYS: &[Key] = &[
     own(
         "max_requests_per_turn",
         Kind::Count,
-        "Requests to the model after which a turn ends, whatever it still wants to do.",
+        "Requests to the model after which a turn ends, whatever it still wants to do; those of the agents that it set to work count.",
     )
     .or("1000"),
     own(
         "max_cost_per_turn",
         Kind::Dollars,
-        "US dollars after which a turn ends, as far as prices are known; a warning comes at 80 %.",
+        "US dollars after which a turn ends, the agents that it set to work included, as far as prices are known; a warning comes at 80 %.",
     )
     .or("no limit"),
     anyone(

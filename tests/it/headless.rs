@@ -494,3 +494,63 @@ async fn the_persons_profile_and_walls_hold() {
         );
     }
 }
+
+/// What an agent does that the model set to work is shown, is refused and counts like what it does itself.
+#[tokio::test]
+async fn agents_are_part_of_the_run() {
+    let call =
+        |tool: &str, id: &str, arguments: Value| json!({"call": {"tool": tool, "id": id, "arguments": arguments}});
+    let leave = call(
+        "shell",
+        "s2",
+        json!({"command": ["touch", "/var/tmp/never"], "with_escalated_permissions": true, "justification": "Please."}),
+    );
+    let usage = json!({"usage": {"input_tokens": 100_000, "output_tokens": 0, "total_tokens": 100_000}});
+    let spawn = call("spawn_agent", "c1", json!({"message": "Part two", "name": "scout"}));
+    let script = json!([
+        {"when": {"last_user": "Part one"}, "outputs": [spawn, usage]},
+        {"when": {"last_user": "Part two"}, "outputs": [bash("s1", "echo SEEN"), leave, usage]},
+        {"when": {"output": {"s1": "SEEN"}}, "outputs": [say("The agent is done."), usage]},
+        {"when": {"output": {"c1": "scout"}, "not": {"output": "c2"}}, "outputs": [call("wait_agents", "c2", json!({})), usage]},
+        {"when": {"input": "The agent is done"}, "outputs": [say("All done."), usage]},
+    ]);
+    let price = "models.rehearsal.price={input = 2.0, output = 2.0}";
+    let place = Place::new(script.clone()).await;
+    let ran = place.run(&["-c", price, "Part one"]).await;
+    assert_eq!((ran.status, ran.out.as_str()), (Some(3), "All done.\n"), "{ran:?}");
+    for line in [
+        "[scout] $ bash -c 'echo SEEN' (exit status 0)\n",
+        "[scout] $ touch /var/tmp/never (refused: ",
+        "refused: touch /var/tmp/never",
+        "cost about $1.00\n",
+    ] {
+        assert!(ran.err.contains(line), "{line}: {}", ran.err);
+    }
+
+    let place = Place::new(script).await;
+    let ran = place.run(&["--json", "Part one"]).await;
+    let events = ran.events();
+    let of_agent = events
+        .iter()
+        .filter(|event| event["params"]["item"]["command"] == "bash -c 'echo SEEN'");
+    assert!(of_agent.count() >= 2, "{ran:?}");
+    assert_eq!(events.last().expect("the end")["method"], "countersign/turn/completed");
+
+    // An agent that never comes to an end uses up what there is for the run.
+    let spawn = call("spawn_agent", "c1", json!({"message": "Part two", "name": "scout"}));
+    let endless = json!([
+        {"when": {"last_user": "Part one", "not": {"output": "c1"}}, "outputs": [spawn, usage]},
+        {"when": {"output": {"c1": "scout"}}, "repeat": true, "outputs": [call("wait_agents", "", json!({})), usage]},
+        {"repeat": true, "outputs": [bash("", "true"), usage]},
+    ]);
+    for bound in [["--max-requests", "6"], ["--max-cost", "1.10"]] {
+        let place = Place::new(endless.clone()).await;
+        let ran = place.run(&["-c", price, bound[0], bound[1], "Part one"]).await;
+        // The last requests of both may be on their way when it is reached.
+        let requests = place.model.requests().len();
+        assert!(
+            ran.status == Some(4) && (6..=7).contains(&requests),
+            "{bound:?}: {requests} {ran:?}"
+        );
+    }
+}

@@ -114,6 +114,12 @@ async fn write(turn: &Turn, to: &str, text: &str, wakes: bool, shown: &mut Shown
         return nobody(turn, to);
     };
     shown.receivers.push(receiver.clone());
+    {
+        let mut family = agents.family();
+        if family.below(me).contains(&receiver) {
+            family.set_payer(&receiver, &turn.spending);
+        }
+    }
     let letter = Letter {
         from: me,
         to: &receiver,

@@ -1,10 +1,12 @@
 //! Who belongs to whom, and the bounds: how many agents there may be, how deep, how much they may do before the person has
 //! a say again. Pure state; the threads are elsewhere.
 
+use crate::agent::spending::Spending;
 use crate::config::Limits;
 use crate::ids::ThreadId;
 use crate::protocol::agent::{AgentState, AgentStates, AgentStatus, SubAgent};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Messages between the agents of one conversation before the person has said something again.
 pub(super) const MOST_MESSAGES: usize = 100;
@@ -32,6 +34,8 @@ pub(super) struct Member {
     pub(super) identity: SubAgent,
     pub(super) status: AgentStatus,
     pub(super) message: Option<String>,
+    /// The spending of the turn that set it to work last.
+    pub(super) payer: Option<Arc<Spending>>,
 }
 
 #[derive(Default)]
@@ -140,6 +144,7 @@ impl Family {
                 identity: identity.clone(),
                 status: AgentStatus::PendingInit,
                 message: None,
+                payer: None,
             },
         );
         Ok(identity)
@@ -181,6 +186,13 @@ impl Family {
             member.message = message;
         }
         Some(member.state())
+    }
+
+    /// What this agent does from now on counts for a turn.
+    pub(super) fn set_payer(&mut self, id: &ThreadId, payer: &Arc<Spending>) {
+        if let Some(member) = self.members.get_mut(id) {
+            member.payer = Some(payer.clone());
+        }
     }
 
     pub(super) fn remove(&mut self, id: &ThreadId) {

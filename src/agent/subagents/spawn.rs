@@ -60,6 +60,7 @@ pub(super) async fn spawn(turn: &Turn, wish: &Spawn) -> Result<(ThreadId, SubAge
         .await
         .map_err(|error| not_started(error.to_string()))?;
     place.taken = true;
+    agents.family().set_payer(&id, &turn.spending);
     let events = handle.subscribe(Some(0));
     tell(
         &turn.conversation,

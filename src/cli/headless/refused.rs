@@ -1,4 +1,5 @@
-//! What the agent wanted to do and was not allowed to, or did not manage: the answer to every question is no.
+//! What the agent, and those that it set to work, wanted to do and was not allowed to, or did not manage: the answer to every question is
+//! no.
 
 use crate::agent::Agent;
 use crate::protocol::approval::ApprovalResponse;

@@ -1,6 +1,7 @@
 //! What a review found as SARIF 2.1.0 (OASIS), as code scanning takes it.
 
 use crate::protocol::review::{CodeLocation, ReviewFinding, ReviewOutput, ReviewVerdict};
+use crate::shown;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::path::Path;
@@ -40,7 +41,7 @@ pub(super) fn log(review: Option<&ReviewOutput>, root: &Path) -> String {
             ReviewVerdict::Correct => "patch is correct",
             ReviewVerdict::Incorrect => "patch is incorrect",
         });
-        run["properties"] = json!({"verdict": verdict, "explanation": review.overall_explanation});
+        run["properties"] = json!({"verdict": verdict, "explanation": shown::prose(&review.overall_explanation)});
     }
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -53,13 +54,15 @@ pub(super) fn log(review: Option<&ReviewOutput>, root: &Path) -> String {
 fn result(finding: &ReviewFinding, root: &Path) -> Value {
     let index = usize::from(finding.priority).min(RULES.len() - 1);
     let (id, level, _) = RULES[index];
+    // Whoever shows the log shows what stands in it.
+    let (title, body) = (shown::line(&finding.title), shown::prose(&finding.body));
     let mut result = json!({
         "ruleId": id,
         "ruleIndex": index,
         "level": level,
         "message": {
-            "text": format!("{}\n\n{}", finding.title, finding.body),
-            "markdown": format!("**{}**\n\n{}", finding.title, finding.body),
+            "text": format!("{title}\n\n{body}"),
+            "markdown": format!("**{title}**\n\n{body}"),
         },
         // From 0 to 100.
         "rank": finding.confidence_score.clamp(0.0, 1.0) * 100.0,

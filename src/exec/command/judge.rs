@@ -11,6 +11,7 @@ use super::strict::{self, Dialect};
 use super::word::Word;
 use super::wrappers::{self, Inside, Unwrapped};
 use super::{base_name, display, has_usual_place, input, kinds, reading, variables};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -299,6 +300,10 @@ impl Judge<'_> {
 
     /// Judges shell text.
     fn text(&mut self, text: &str, dialect: Dialect, setting: &Setting) {
+        let text = &*match dialect {
+            Dialect::Zsh => as_in_bash(text),
+            Dialect::Bash | Dialect::Plain => Cow::Borrowed(text),
+        };
         let Some(script) = Script::parse(text) else {
             let why = "is too long or too deeply nested to be read".to_owned();
             return self.parts.push(part(&[], text.to_owned(), Label::Dangerous, Some(why)));
@@ -443,6 +448,23 @@ fn told_by(script: &Script<'_>) -> Option<String> {
     let commands = script.commands();
     let [_] = commands.as_slice() else { return None };
     said(&commands[0], &commands)
+}
+
+/// Text of zsh with its `=(…)`, the output of a command in a file, as bash writes the like. Places stay what they are.
+fn as_in_bash(text: &str) -> Cow<'_, str> {
+    let mut found = text
+        .match_indices("=(")
+        .map(|(at, _)| at)
+        .filter(|at| *at == 0 || text[..*at].ends_with([' ', '\t', '\n', ';', '(']))
+        .peekable();
+    if found.peek().is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut written = text.to_owned();
+    for at in found {
+        written.replace_range(at..=at, "<");
+    }
+    Cow::Owned(written)
 }
 
 /// The language that a program reads its text in.

@@ -55,7 +55,7 @@ pub(super) fn reads(words: &[Word]) -> Result<Found, String> {
     let is_plain = starting::is_plain(name);
     let names_an_address = |word: &Word| {
         let is_url = word.text.contains("://") && !word.text.starts_with("s3://");
-        word.text.starts_with("/inet") || !is_plain && is_url
+        word.text.starts_with("/inet") || !is_plain && (is_url || word.text.starts_with("git+"))
     };
     if name != "git" && arguments.iter().any(names_an_address) {
         return Err("names an address that it may reach".to_owned());

@@ -124,6 +124,9 @@ const SUB_WRAPPERS: &[(&str, &str, &str, usize, Option<&str>)] = &[
     ("docker podman", "exec", "-e -u -w --env --user --workdir --env-file --detach-keys", 1, Some("runs in a container")),
     ("docker podman", "run", "-e -u -w -v -p -h -l -m -a --env --user --workdir --volume --publish --name --network --entrypoint --mount --hostname --label --memory --cpus --platform --env-file --add-host --device --pull --restart --user-ns --shm-size --tmpfs --ulimit --cap-add --cap-drop --security-opt", 1, Some("runs in a container")),
     ("kubectl oc", "exec", "-c -n --container --namespace", 1, Some("runs in a cluster")),
+    ("podman", "unshare", "", 0, ELSEWHERE),
+    ("jj", "util", "", 0, Some("runs a command by another program")),
+    ("launchctl", "submit", "-l -p -o -e", 0, Some("runs a program later")),
     ("perf", "stat record trace", "-e -o -p", 0, WATCHED),
     ("rustup", "run", "", 1, Some("runs a command with another compiler")),
 ];

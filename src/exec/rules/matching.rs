@@ -174,6 +174,8 @@ impl Rule {
         else {
             return false;
         };
+        // zsh puts the path of a program in the place of `=program`.
+        let program = program.trim_start_matches('=');
         let is_program = first.iter().any(|name| match name.contains('/') {
             true => may_be(program, name),
             false => may_be(name_of(program), name),

@@ -417,6 +417,21 @@ fn a_no_holds_however_the_command_is_spelled() {
         "poetry run pytest -k rm",
     ];
     // Of a rule on one word these may be the word; none of them becomes two.
+    // zsh, and programs that run what stands behind them.
+    const MORE: &[&str] = &[
+        "zsh -c '=rm x'",
+        "zsh -c 'ls; =rm x'",
+        "zsh -c '=git push'",
+        "zsh -c '(=rm x)'",
+        "zsh -c 'noglob =rm x'",
+        "zsh -c 'env =rm x'",
+        "zsh -c 'source =(echo rm x)'",
+        "zsh -c 'cat =(rm x)'",
+        "=rm x",
+        "podman unshare rm x",
+        "jj util exec -- rm x",
+        "launchctl submit -l x -- rm y",
+    ];
     const FREE_OF_TWO: &[&str] = &[
         "\"$EDITOR\" x",
         "$PYTHON -m pytest",
@@ -445,6 +460,10 @@ fn a_no_holds_however_the_command_is_spelled() {
         matches!(verdict, Verdict::Refuse { .. })
     };
     repel(DENIED, |text| match is_refused(text) {
+        true => Ok(()),
+        false => Err("it is not denied".to_owned()),
+    });
+    repel(MORE, |text| match is_refused(text) {
         true => Ok(()),
         false => Err("it is not denied".to_owned()),
     });

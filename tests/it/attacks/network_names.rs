@@ -172,12 +172,14 @@ def sni(payload):
     if how == 'records': hello = records(hello, 40)
     if how == 'mixed': hello = greeting('granted.example')[:60] + hello[60:]
     if how == 'again': hello = hello + greeting('other.example')
+    # Whoever speaks first is heard before the greeting is refused.
+    greeted = s.recv(4096).decode('latin-1') if how == 'heard' else ''
     if how == 'pieces':
         for at in range(0, len(hello), 100):
             s.sendall(hello[at:at + 100])
     else:
         s.sendall(hello)
-    return hear(s)
+    return greeted + hear(s)
 def first(payload):
     s, answer = tunnel(payload)
     return answer if s is None else hear(s)
@@ -419,7 +421,7 @@ const TABLE: &[Row] = &[
     ("sni", "granted.example:443|granted.example|again", NotReach),
     (
         "sni",
-        "granted.example:2222|other.example|",
+        "granted.example:2222|other.example|heard",
         BeRefused("reached granted first"),
     ),
     ("sni", "a.wild.example:443|b.a.wild.example|", NotReach),

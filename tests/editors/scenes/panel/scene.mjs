@@ -114,8 +114,11 @@ export async function play(editor) {
     return undefined;
   }, 60000);
   check("the same conversation stands in an editor tab", true);
-  await wide.locator(".rows-scroll").evaluate((box) => (box.scrollTop = 0));
-  await until("its beginning", () => wide.locator(".row-userMessage", { hasText: "what is wrong?" }).first().isVisible());
+  await until("its beginning", async () => {
+    // While its rows come, the page keeps its end in view.
+    await wide.locator(".rows-scroll").evaluate((box) => (box.scrollTop = 0));
+    return wide.locator(".row-userMessage", { hasText: "what is wrong?" }).first().isVisible();
+  });
   await wide.locator(".rows-scroll").evaluate((box) => (box.scrollTop = 320));
   await editor.shot("tab-dark");
   await editor.theme("light");
