@@ -519,7 +519,7 @@ async fn agents_are_part_of_the_run() {
     let ran = place.run(&["-c", price, "Part one"]).await;
     assert_eq!((ran.status, ran.out.as_str()), (Some(3), "All done.\n"), "{ran:?}");
     for line in [
-        "[scout] $ bash -c 'echo SEEN' (exit status 0)\n",
+        "[scout] $ echo SEEN (exit status 0)\n",
         "[scout] $ touch /var/tmp/never (refused: ",
         "refused: touch /var/tmp/never",
         "cost about $1.00\n",
@@ -532,7 +532,7 @@ async fn agents_are_part_of_the_run() {
     let events = ran.events();
     let of_agent = events
         .iter()
-        .filter(|event| event["params"]["item"]["command"] == "bash -c 'echo SEEN'");
+        .filter(|event| event["params"]["item"]["command"] == "echo SEEN");
     assert!(of_agent.count() >= 2, "{ran:?}");
     assert_eq!(events.last().expect("the end")["method"], "countersign/turn/completed");
 
