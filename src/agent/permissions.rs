@@ -45,8 +45,8 @@ pub fn profile(config: &Config, settings: &ThreadSettings) -> Profile {
     }
 }
 
-/// A profile that is not the person's own, with what the one keeps closed that their threads begin with: whoever goes over to reading
-/// only, or to the usual sandbox, means to close more. Without a sandbox nothing is kept.
+/// A built-in profile or a policy, with what the profile keeps closed that the person's threads begin with: choosing to read only, or the
+/// usual sandbox, is meant to close more. Without a sandbox nothing is kept.
 fn kept_by_own(config: &Config, profile: Profile) -> Profile {
     let usual = config.default_permissions.as_deref().filter(|id| !is_built_in(id));
     match usual.and_then(|id| config.permissions.get(id)) {

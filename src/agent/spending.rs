@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(free.standing(0.0), Standing::Below);
     }
 
-    /// Whoever works for a turn spends what that may spend.
+    /// An agent spends what the turn may spend that it works for.
     #[test]
     fn what_agents_spend_counts_above_them() {
         let main = Arc::new(Spending::default());

@@ -291,7 +291,7 @@ async fn turn(agent: &Agent, task: Task, common: &Common, conclude: &dyn Fn(&Out
         let event = tokio::select! {
             // The end of the turn comes after what its agents have done.
             biased;
-            event = run.agents.next() => event,
+            event = run.agents.next() => Some(event),
             event = events.next() => event,
             () = &mut signal, if !is_stopped => {
                 is_stopped = true;

@@ -4,25 +4,23 @@ use crate::agent::Agent;
 use crate::agent::stream::Subscription;
 use crate::ids::ThreadId;
 use crate::protocol::event::{Event, EventKind};
+use futures::FutureExt as _;
+use futures::future::{pending, select_all};
 use std::collections::BTreeMap;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 pub(super) struct Agents {
     agent: Agent,
     /// By the ids of their threads.
     names: BTreeMap<ThreadId, String>,
-    to: UnboundedSender<Event>,
-    events: UnboundedReceiver<Event>,
+    events: Vec<Subscription>,
 }
 
 impl Agents {
     pub(super) fn new(agent: &Agent) -> Self {
-        let (to, events) = unbounded_channel();
         Self {
             agent: agent.clone(),
             names: BTreeMap::new(),
-            to,
-            events,
+            events: Vec::new(),
         }
     }
 
@@ -31,36 +29,39 @@ impl Agents {
         let EventKind::AgentStatusChanged(changed) = event else {
             return;
         };
-        if self.names.contains_key(&changed.agent_thread_id) {
-            return;
-        }
-        if let Some(thread) = self.agent.thread(&changed.agent_thread_id) {
-            self.names
-                .insert(changed.agent_thread_id.clone(), changed.state.name.clone());
-            tokio::spawn(forward(thread.subscribe(Some(0)), self.to.clone()));
+        let id = &changed.agent_thread_id;
+        if let Some(thread) = self.agent.thread(id).filter(|_| !self.names.contains_key(id)) {
+            self.names.insert(id.clone(), changed.state.name.clone());
+            self.events.push(thread.subscribe(Some(0)));
         }
     }
 
     /// The next event of any of them.
-    pub(super) async fn next(&mut self) -> Option<Event> {
-        self.events.recv().await
+    pub(super) async fn next(&mut self) -> Event {
+        loop {
+            if self.events.is_empty() {
+                return pending().await;
+            }
+            let next = self.events.iter_mut().map(|events| events.next().boxed());
+            let (event, at) = select_all(next).map(|(event, at, _)| (event, at)).await;
+            match event {
+                Some(event) => return event,
+                None => drop(self.events.remove(at)),
+            }
+        }
     }
 
     /// What has come already.
     pub(super) fn rest(&mut self) -> Vec<Event> {
-        std::iter::from_fn(|| self.events.try_recv().ok()).collect()
+        let mut rest = Vec::new();
+        for events in &mut self.events {
+            rest.extend(std::iter::from_fn(|| events.next().now_or_never().flatten()));
+        }
+        rest
     }
 
     /// The agent's name, for those that are none of the run's own.
     pub(super) fn name(&self, thread: &ThreadId) -> Option<&str> {
         self.names.get(thread).map(String::as_str)
-    }
-}
-
-async fn forward(mut events: Subscription, to: UnboundedSender<Event>) {
-    while let Some(event) = events.next().await {
-        if to.send(event).is_err() {
-            break;
-        }
     }
 }

@@ -2,6 +2,7 @@
 //! set variables or paths of the steps that follow.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 /// Variables of the servers that read orders, and the one that nearly all set.
 const SERVERS: &[&str] = &["CI", "GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"];
@@ -10,7 +11,8 @@ const ORDERS: &[&str] = &["##[", "##vso[", "##teamcity["];
 
 /// Whether what is printed may be read so.
 pub(super) fn are_read() -> bool {
-    SERVERS.iter().any(|name| std::env::var_os(name).is_some())
+    static ARE_READ: LazyLock<bool> = LazyLock::new(|| SERVERS.iter().any(|name| std::env::var_os(name).is_some()));
+    *ARE_READ
 }
 
 /// Text in which no line is one: `##vso[…]`, `##[…]` and `##teamcity[…]` wherever they stand (Azure Pipelines, TeamCity), and

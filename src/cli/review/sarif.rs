@@ -54,7 +54,7 @@ pub(super) fn log(review: Option<&ReviewOutput>, root: &Path) -> String {
 fn result(finding: &ReviewFinding, root: &Path) -> Value {
     let index = usize::from(finding.priority).min(RULES.len() - 1);
     let (id, level, _) = RULES[index];
-    // Whoever shows the log shows what stands in it.
+    // Viewers of logs show what stands in them.
     let (title, body) = (shown::line(&finding.title), shown::prose(&finding.body));
     let mut result = json!({
         "ruleId": id,

@@ -146,7 +146,7 @@ fn check(requests: &[Value], what: &str) {
     }
 }
 
-/// Through calls, a message while a turn runs, another turn, and a server that has been started anew.
+/// Through calls, a message while a turn runs, another turn, and another server.
 #[tokio::test]
 async fn each_request_begins_with_the_one_before_it() {
     use Answer::{Command, Words};

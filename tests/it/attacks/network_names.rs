@@ -172,7 +172,7 @@ def sni(payload):
     if how == 'records': hello = records(hello, 40)
     if how == 'mixed': hello = greeting('granted.example')[:60] + hello[60:]
     if how == 'again': hello = hello + greeting('other.example')
-    # Whoever speaks first is heard before the greeting is refused.
+    # The server speaks first, and is heard before the greeting is refused.
     greeted = s.recv(4096).decode('latin-1') if how == 'heard' else ''
     if how == 'pieces':
         for at in range(0, len(hello), 100):
