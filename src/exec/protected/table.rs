@@ -378,8 +378,6 @@ pub(crate) const WITHIN: &[(&str, &str, Reader)] = &[
     ("mise", "conf.d", Shells),
     (".cargo", "config", Shells),
     (".cargo", "config.toml", Shells),
-    (".config", "hk.pkl", Git),
-    (".config", "hk.local.pkl", Git),
     ("bin", "hermit.hcl", Shells),
     ("renv", "activate.r", Debuggers),
     ("packrat", "init.r", Debuggers),
