@@ -177,7 +177,8 @@ impl Meant {
     }
 
     /// Each run of the words of code, with values apart from their names and with both as one word (`git -c a=b push`); also with the
-    /// escapes that stand for blanks read as such.
+    /// escapes that stand for blanks read as such, and what a statement has in quotes without what is between
+    /// (`Command("git", {args: ["push"]})`).
     fn add_code(&mut self, code: &str) {
         let spaced = BLANKS
             .iter()
@@ -186,6 +187,12 @@ impl Meant {
             self.add_from_each(words_of_code(code, signs));
             if spaced != code {
                 self.add_from_each(words_of_code(&spaced, signs));
+            }
+        }
+        for statement in spaced.split([';', '\n']) {
+            let quoted: Vec<String> = in_quotes(statement).flat_map(words_of).collect();
+            if quoted.len() > 1 {
+                self.add_from_each(quoted);
             }
         }
     }
@@ -410,6 +417,19 @@ fn words_of(text: &str) -> Vec<String> {
         .filter(|word| !word.is_empty())
         .map(str::to_owned)
         .collect()
+}
+
+/// What stands in quotes of a line of code.
+fn in_quotes(code: &str) -> impl Iterator<Item = &str> {
+    let mut rest = code;
+    std::iter::from_fn(move || {
+        let at = rest.find(['"', '\'', '`'])?;
+        let quote = rest[at..].chars().next()?;
+        let inner = &rest[at + 1..];
+        let (inner, behind) = inner.split_once(quote).unwrap_or((inner, ""));
+        rest = behind;
+        Some(inner)
+    })
 }
 
 /// The words of code, of whatever language: also what stands in its lists and calls, and between these signs.

@@ -19,6 +19,8 @@ const SCRIPTS: &[(&str, &[&str])] = &[
     ("socat", &["exec:", "system:", "shell:"]),
     ("tclsh wish expect", &["exec", "spawn"]),
 ];
+/// Sub-commands behind which code stands.
+const CODE_BY_WORD: &[(&str, &str)] = &[("bun crystal deno", "eval")];
 /// Programs that run what is put into their input, beside interpreters.
 const RUNNING_INPUT: &str = "at batch bun bwrap clj dc deno duckdb ed erl ex flask ftp gdb ghci gnuplot gp guile iex irb jshell julia lftp lldb \
                              mail mailx mariadb maxima mongosh mysql nvim octave parallel psql r rails screen sendmail sftp sqlite3 swipl tmux utop \
@@ -71,6 +73,16 @@ pub(in crate::exec) fn orders(words: &[String]) -> Vec<String> {
             .enumerate()
             .filter_map(|(at, word)| runners::value_of(option, word, &arguments[at + 1..]));
         found.extend(values);
+    }
+    if let Some((_, eval)) = CODE_BY_WORD.iter().find(|(names, _)| is_among(&name, names))
+        && let Some(at) = arguments.iter().position(|word| word == eval)
+    {
+        found.extend(
+            arguments[at + 1..]
+                .iter()
+                .filter(|word| !word.starts_with('-'))
+                .cloned(),
+        );
     }
     if is_among(&name, SEDS) {
         found.extend(scripts_of_sed(arguments).into_iter().filter_map(of_sed));

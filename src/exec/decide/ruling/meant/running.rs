@@ -24,6 +24,7 @@ const RUNNING_BY_WORD: &[(&str, &[&str])] = &[
             "for-each-repo",
             "mergetool",
             "rebase",
+            "remote-ext",
             "submodule",
         ],
     ),
@@ -41,6 +42,7 @@ const RUNNING_BY_WORD: &[(&str, &[&str])] = &[
     ("pnpm", &["dlx", "exec"]),
     ("podman", &["exec", "run"]),
     ("poetry", &["run"]),
+    ("snap", &["run"]),
     ("stack", &["exec"]),
     ("uv", &["run"]),
     ("yarn", &["dlx", "exec"]),
@@ -81,7 +83,7 @@ const BEFORE_COMMANDS: &[&str] = &[
 ];
 
 /// Options that name the program which gets the words behind them, and so many words further on.
-const NAMING: &[&str] = &["--command", "--entrypoint"];
+const NAMING: &[&str] = &["--command", "--coreutils-prog", "--entrypoint"];
 const MOST_NAMED: usize = 16;
 
 /// Short options of `xargs` and the like that take no word.

@@ -94,6 +94,10 @@ pub(super) fn renamed(commands: &[Vec<String>]) -> Vec<Vec<String>> {
         match base_name(program) {
             "alias" | "hash" => {
                 let set = arguments.iter().filter_map(|word| word.split_once('='));
+                // Of zsh's kinds of aliases two need not stand in front: `alias -s txt=rm; x.txt`.
+                if program == "alias" && arguments.iter().any(|word| is_of_any_word(word)) {
+                    found.extend(set.clone().map(|(_, value)| words_of(value)));
+                }
                 names.extend(set.map(|(name, value)| (name, words_of(value))));
                 names.extend(hashed(arguments));
             }
@@ -107,6 +111,10 @@ pub(super) fn renamed(commands: &[Vec<String>]) -> Vec<Vec<String>> {
         let Some((program, arguments)) = command.split_first() else {
             continue;
         };
+        // What zsh's module `files` has in the place of programs.
+        if let Some(name) = program.strip_prefix("zf_") {
+            found.push([&[name.to_owned()], arguments].concat());
+        }
         let meant = names
             .iter()
             .filter(|(name, _)| *name == program || *name == base_name(program));
@@ -117,6 +125,12 @@ pub(super) fn renamed(commands: &[Vec<String>]) -> Vec<Vec<String>> {
         }
     }
     found
+}
+
+/// Whether an option of `alias` makes one that counts for a word's ending, or anywhere.
+fn is_of_any_word(word: &str) -> bool {
+    word.strip_prefix('-')
+        .is_some_and(|letters| letters.contains(['s', 'g']))
 }
 
 /// `hash -p PATH NAME`.
