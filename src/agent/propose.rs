@@ -156,12 +156,6 @@ fn refuse(turn: &Turn, item_id: &ItemId, files: Named, path: Option<&Path>, why:
 
 /// Proposes what was planned, waits for the person's decisions, carries them out, and says what became of it.
 async fn propose(turn: &Arc<Turn>, item_id: ItemId, planned: Plan, named: Named) -> Result<ToolOutput, ToolError> {
-    let cwd = turn.settings.cwd.clone();
-    let (planned, changes) = crate::tools::blocking(move || {
-        let changes = changes(&planned, &cwd);
-        (planned, changes)
-    })
-    .await?;
     turn.misfits
         .forget(planned.files.iter().map(|file| file.path.as_path()));
     let checked = match check(turn, &planned).await {
@@ -171,6 +165,15 @@ async fn propose(turn: &Arc<Turn>, item_id: ItemId, planned: Plan, named: Named)
             return Ok(ToolOutput::failed(reason));
         }
     };
+    let cwd = turn.settings.cwd.clone();
+    let acting: Vec<PathBuf> = checked.acting().map(Path::to_owned).collect();
+    let (planned, changes) = crate::tools::blocking(move || {
+        let acts = |path: &Path| acting.iter().any(|acting| acting == path);
+        let planned = planned.spelled_out(acts, |path| DiskFiles.mode(path));
+        let changes = changes(&planned, &cwd);
+        (planned, changes)
+    })
+    .await?;
     if planned.files.iter().all(FilePlan::is_noop) {
         return Ok(ToolOutput::ok(
             "Nothing to propose: the files hold already what the patch would put there.",

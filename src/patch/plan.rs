@@ -161,6 +161,25 @@ impl Plan {
         self.files.iter().all(FilePlan::is_noop)
     }
 
+    /// With each text that moves to a name of which this holds as one file deleted and one made: a move shows no more than the lines
+    /// that change, and brings what is there when it takes place. `mode` finds the permission bits of a file.
+    #[must_use]
+    pub fn spelled_out(self, holds: impl Fn(&Path) -> bool, mode: impl Fn(&Path) -> Option<u32>) -> Self {
+        let mut files = Vec::with_capacity(self.files.len());
+        for file in self.files {
+            let to = file.move_to().filter(|to| holds(to)).map(Path::to_owned);
+            let (Some(to), None) = (to, &file.whole) else {
+                files.push(file);
+                continue;
+            };
+            let runs = |mode: &u32| mode & 0o111 != 0;
+            let mode = file.mode.or_else(|| mode(&file.path).filter(runs));
+            files.extend(file_plan(file.path, file.before, None, None, None, None));
+            files.extend(file_plan(to, None, file.after, None, None, mode));
+        }
+        Self { files }
+    }
+
     /// The difference of all files in the way of `git diff`.
     pub fn unified_diff(&self, relative_to: &Path) -> String {
         self.files.iter().map(|file| file.unified_diff(relative_to)).collect()
@@ -739,7 +758,9 @@ impl Board<'_> {
         entry.change(step);
         entry.now = now;
         entry.filled_in = Some(step);
-        entry.replaced = replaced.filter(|_| simple && entry.steps == 1);
+        // Where a file is here already, that one is what the new text is held against.
+        let is_same = target == index || entry.original.is_none();
+        entry.replaced = replaced.filter(|_| simple && is_same && entry.steps == 1);
         Ok(())
     }
 
@@ -952,6 +973,11 @@ fn file_plan(
                 Some(replaced) => hunks_within(&replaced),
                 None => hunks(old, new),
             };
+            debug_assert_eq!(
+                with_hunks(old, &found, &vec![true; found.len()]),
+                *new,
+                "hunks lead from one text to the other"
+            );
             if found.is_empty() && (move_path.is_some() || mode.is_some()) {
                 found.push(whole("", ""));
             }

@@ -53,6 +53,14 @@ pub(super) struct Checked {
     pub grant_root: Option<PathBuf>,
 }
 
+impl Checked {
+    /// The paths that other programs act on by themselves.
+    pub(super) fn acting(&self) -> impl Iterator<Item = &Path> {
+        let acting = self.places.iter().filter(|place| place.acts.is_some());
+        acting.map(|place| place.path.as_path())
+    }
+}
+
 /// Decides on a patch.
 pub(super) fn verdict(case: &Case<'_>) -> Verdict {
     let full_access = case.sandbox == SandboxMode::DangerFullAccess;
@@ -167,7 +175,7 @@ pub(super) async fn check(turn: &Arc<Turn>, plan: &Plan) -> Result<Checked, Stri
     });
     let (auto_approved, reason) = match decided {
         Verdict::Approve => (true, None),
-        Verdict::Ask { reason } => (false, joined(reason, &plan.files, &settings.cwd)),
+        Verdict::Ask { reason } => (false, joined(reason, &places, &plan.files, &settings.cwd)),
         Verdict::Reject(reason) => return Err(reason),
     };
     let first = places.iter().find_map(|place| match &place.lies {
@@ -182,8 +190,13 @@ pub(super) async fn check(turn: &Arc<Turn>, plan: &Plan) -> Result<Checked, Stri
     })
 }
 
-/// The reason with what no hunk shows: what is deleted or moved as it is.
-fn joined(reason: Option<String>, files: &[FilePlan], cwd: &Path) -> Option<String> {
+/// The reason with what no hunk shows: where links lead, and what is deleted or moved as it is.
+fn joined(reason: Option<String>, places: &[Place], files: &[FilePlan], cwd: &Path) -> Option<String> {
+    // Of those that are outside the reason says it.
+    let led = places
+        .iter()
+        .filter(|place| place.lies == Lies::Inside && place.led_out);
+    let led = led.map(|place| format!("{} is really {}", short_name(&place.path, cwd), place.real.display()));
     let wholes = files.iter().filter_map(|file| Some((file, file.whole.as_ref()?)));
     let entries = wholes.map(|(file, whole)| {
         let name = short_name(&file.path, cwd);
@@ -198,7 +211,7 @@ fn joined(reason: Option<String>, files: &[FilePlan], cwd: &Path) -> Option<Stri
             }
         }
     });
-    let all: Vec<String> = reason.into_iter().chain(entries).collect();
+    let all: Vec<String> = reason.into_iter().chain(led).chain(entries).collect();
     (!all.is_empty()).then(|| all.join(". "))
 }
 
@@ -231,7 +244,19 @@ mod tests {
             lies,
             acts: None,
             itself: false,
+            led_out: false,
         }
+    }
+
+    /// Where a link leads is said also where nobody has to open the folder any more.
+    #[test]
+    fn where_a_link_leads_is_said() {
+        let mut places = inside();
+        assert_eq!(joined(None, &places, &[], Path::new("/p")), None);
+        places[1].real = "/etc/b.txt".into();
+        places[1].led_out = true;
+        let said = joined(Some("Careful".to_owned()), &places, &[], Path::new("/p"));
+        assert_eq!(said.as_deref(), Some("Careful. sub/b.txt is really /etc/b.txt"));
     }
 
     fn inside() -> Vec<Place> {

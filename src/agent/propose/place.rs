@@ -65,6 +65,8 @@ pub(super) struct Place {
     pub acts: Option<&'static str>,
     /// It is about the name itself: what a link there leads to is not touched.
     pub itself: bool,
+    /// A link leads out of the folders of the work to where it really is.
+    pub led_out: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,6 +157,7 @@ impl<'a> Surroundings<'a> {
                 .acts(&self.target(&real))
                 .or_else(|| self.later.acts(path.file_name()?))
                 .or_else(|| self.obeys(&real).then_some("Countersign itself obeys")),
+            led_out: real != path && !self.work.iter().any(|work| real.starts_with(work)),
             real,
             itself,
         }

@@ -321,6 +321,7 @@ fn outline(plan: &Plan) -> Vec<(String, String, Option<&str>, Option<&str>)> {
 #[track_caller]
 fn check_plan(files: &[(&str, &str)], patch: &str, expected: &[(&str, &str, Option<&str>, Option<&str>)]) {
     let plan = plan_in(&memory(files), patch).unwrap_or_else(|error| panic!("{patch}\n{error}"));
+    plan.files.iter().for_each(check_hunks);
     let expected: Vec<_> = expected
         .iter()
         .map(|&(path, kind, before, after)| (path.to_owned(), kind.to_owned(), before, after))
@@ -377,6 +378,14 @@ fn plans_whole_files() {
         &[
             ("f", "delete", Some("x\n"), None),
             ("g", "update", Some("old\n"), Some("x\n")),
+        ],
+    );
+    check_plan(
+        &[("f", "x\nb\n"), ("g", "target\n")],
+        "*** Update File: f\n*** Move to: g\n@@\n-x\n+X\n b",
+        &[
+            ("f", "delete", Some("x\nb\n"), None),
+            ("g", "update", Some("target\n"), Some("X\nb\n")),
         ],
     );
     // Onto itself, however spelled: an ordinary update.
@@ -593,6 +602,50 @@ proptest! {
         match plan(&patch, Path::new("/w"), &memory(&[("f", &before)])) {
             Ok(plan) => plan.files.iter().for_each(check_hunks),
             Err(error) => prop_assert!(!error.to_string().is_empty()),
+        }
+    }
+}
+
+/// A move to a name that is spelled out: all of what comes there is shown, and nothing else can come.
+#[test]
+fn a_move_spelled_out_is_a_file_deleted_and_one_made() {
+    let files = memory(&[("f", "x\ny\n"), ("h", "h\n")]);
+    let patch = "*** Update File: f\n*** Move to: g\n@@\n-x\n+X\n*** Update File: h\n*** Move to: i";
+    let plan = plan_in(&files, patch).expect("fits");
+    let plan = plan.spelled_out(|path| path.ends_with("g"), |_| Some(0o755));
+    plan.files.iter().for_each(check_hunks);
+    assert_eq!(
+        outline(&plan),
+        [
+            ("f", "delete", Some("x\ny\n"), None),
+            ("g", "add", None, Some("X\ny\n")),
+            ("h", "move to i", Some("h\n"), Some("h\n")),
+        ]
+        .map(|(path, kind, before, after)| (path.to_owned(), kind.to_owned(), before, after))
+    );
+    assert_eq!(plan.files[1].mode, Some(0o755));
+    assert_eq!(plan.files[1].hunks[0].new_text, "X\ny\n");
+}
+
+proptest! {
+    /// Whatever a patch does with several files, the hunks of each lead from what it has to what is promised.
+    #[test]
+    fn any_patch_of_several_files_keeps_the_laws_of_hunks(
+        texts in prop::collection::vec(any_text(), 3),
+        sections in prop::collection::vec((0..4usize, "[abc]", "[abcd]", prop_oneof![Just(""), Just("@@\n-a\n+n"), Just("@@\n+n")]), 1..6),
+    ) {
+        let names = ["a", "b", "c"];
+        let there: Vec<(&str, &str)> = names.iter().zip(&texts).map(|(name, text)| (*name, text.as_str())).collect();
+        let section = |(kind, from, to, body): &(usize, String, String, &str)| match (kind, *body) {
+            (0, _) => format!("*** Delete File: {from}"),
+            (1, _) => format!("*** Add File: {to}\n+n\n+{from}"),
+            (2, "") => format!("*** Update File: {from}\n*** Move to: {to}"),
+            (2, body) => format!("*** Update File: {from}\n*** Move to: {to}\n{body}"),
+            (_, body) => format!("*** Update File: {from}\n{}", if body.is_empty() { "@@\n+n" } else { body }),
+        };
+        let patch: Vec<String> = sections.iter().map(section).collect();
+        if let Ok(plan) = plan_in(&memory(&there), &patch.join("\n")) {
+            plan.files.iter().for_each(check_hunks);
         }
     }
 }

