@@ -23,7 +23,7 @@ mod failure;
 mod fuzz;
 pub mod http;
 pub mod item;
-mod json;
+pub mod json;
 mod limits;
 pub mod local;
 pub mod loose;

@@ -1,12 +1,97 @@
 //! JSON as providers write it: half a surrogate pair in an escape must not cost the whole event.
 
-use serde_json::Value;
+use serde::de::{self, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+use std::fmt;
 
 /// Parses `text`; escapes of lone surrogates count as U+FFFD. `None` if it is no JSON at all.
 pub(super) fn parse(text: &str) -> Option<Value> {
     match serde_json::from_str(text) {
         Ok(value) => Some(value),
         Err(_) => serde_json::from_str(&mend_surrogates(text)?).ok(),
+    }
+}
+
+/// Reads text in which each object has each key once.
+///
+/// # Errors
+/// The text is no JSON, or a key stands twice in one object.
+pub fn unique(text: &str) -> Result<Value, serde_json::Error> {
+    serde_json::from_str(text).map(|Unique(value)| value)
+}
+
+/// As [`parse`], of text in which no key of an object stands twice: nobody knows which of the two is meant.
+pub(super) fn parse_unique(text: &str) -> Option<Value> {
+    match unique(text) {
+        Ok(value) => Some(value),
+        Err(_) => unique(&mend_surrogates(text)?).ok(),
+    }
+}
+
+/// A value whose objects have each key once.
+struct Unique(Value);
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(UniqueVisitor).map(Self)
+    }
+}
+
+struct UniqueVisitor;
+
+impl<'de> Visitor<'de> for UniqueVisitor {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut found = Vec::new();
+        while let Some(Unique(item)) = items.next_element()? {
+            found.push(item);
+        }
+        Ok(Value::Array(found))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut found = Map::new();
+        while let Some((key, Unique(value))) = entries.next_entry::<String, Unique>()? {
+            if found.contains_key(&key) {
+                return Err(de::Error::custom(format_args!("`{key}` stands twice")));
+            }
+            found.insert(key, value);
+        }
+        Ok(Value::Object(found))
     }
 }
 
@@ -61,6 +146,22 @@ pub(super) fn count(value: Option<&Value>) -> Option<u32> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_key_that_stands_twice_has_no_reading() {
+        let sound = r#"{"a": [1, -2, 1.5, true, null, "\u00e4", {"b": {}}], "b": "x"}"#;
+        assert_eq!(parse_unique(sound), parse(sound));
+        assert_eq!(parse_unique(r#"{"d":"a\ud83d"}"#), Some(json!({"d": "a\u{fffd}"})));
+        for text in [
+            r#"{"a": 1, "a": 2}"#,
+            r#"{"a": 1, "\u0061": 1}"#,
+            r#"{"x": [{"a": 1, "a": 1}]}"#,
+            r#"{"a": "\ud83d", "a": 1}"#,
+            "{",
+        ] {
+            assert_eq!(parse_unique(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn lone_surrogates_are_mended_and_nothing_else_is_touched() {

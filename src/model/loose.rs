@@ -81,7 +81,7 @@ pub fn value_of(text: &str) -> Option<Value> {
 
 /// One value that is all there is.
 pub(super) fn value(text: &str, slips: &mut Vec<Slip>) -> Option<Value> {
-    if let Some(found) = json::parse(text) {
+    if let Some(found) = json::parse_unique(text) {
         return Some(found);
     }
     let mut reader = Reader { text, at: 0, slips };

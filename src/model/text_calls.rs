@@ -137,7 +137,7 @@ impl TextCalls {
         let held = std::mem::take(&mut self.held);
         self.is_text = true;
         match is_all.then(|| forms::calls(&held, &self.offered)).flatten() {
-            Some(_) if quoted::is_quoted(&held, &self.given) => {
+            Some(calls) if quoted::is_quoted(&held, &self.given) || quoted::is_one_quoted(&calls, &self.given) => {
                 tracing::info!("what looks like calls stands in the conversation, and counts as text");
                 Err(held)
             }

@@ -148,7 +148,9 @@ fn converted(key: &str, value: &Value, schema: &Value) -> Option<Value> {
                 .filter(|number| number.fract() == 0.0 && number.abs() < 2f64.powi(53))?;
             Some(Value::from(number as i64))
         }
-        Value::Number(_) | Value::Bool(_) if takes(schema, "string") => Some(Value::String(value.to_string())),
+        // Of a fraction (1.10), and of more digits than fit, the digits that were written are not known any more.
+        Value::Number(number) if takes(schema, "string") && !number.is_f64() => Some(Value::String(value.to_string())),
+        Value::Bool(_) if takes(schema, "string") => Some(Value::String(value.to_string())),
         Value::Object(one) if takes(schema, "array") && is_item(one, schema) => Some(Value::Array(vec![value.clone()])),
         _ => None,
     }
@@ -240,6 +242,16 @@ mod tests {
                 None,
             ),
             (r#"{"other": {"x": "1"}}"#, None),
+            (r#"{"file_path": "a", "limit": "5", "file_path": "b"}"#, None),
+            (
+                r#"{"file_path": "a", "filePath": null, "more": {"x": 1, "x": 2}}"#,
+                None,
+            ),
+            (r#"{"file_path": 1.10}"#, None),
+            (
+                r#"{"file_path": "a", "command": ["echo", 1.10, 12345678901234567890123]}"#,
+                None,
+            ),
             ("", None),
             ("{", None),
             // How it is written.

@@ -145,6 +145,9 @@ async fn what_is_cut_off_or_unclear_is_an_answer_to_the_model() {
     for arguments in [
         "{\"file_path\": \"a.txt\", \"content\": \"new",
         "{\"file_path\": \"a.txt\", \"content\": \"\\d\"}",
+        "{\"file_path\": \"a.txt\", \"content\": \"x\", \"content\": \"new\"}",
+        "{\"filePath\": \"a.txt\", \"content\": \"x\", \"content\": \"new\",}",
+        "{\"filePath\": \"a.txt\", \"content\": \"x\", \"content\": \"new\"}",
         "{\"file_path\": \"a.txt\", \"content\": \"new\"} {\"file_path\": \"b.txt\", \"content\": \"new\"}",
     ] {
         let called = json!({"call": {"tool": "write", "arguments": arguments, "id": "c1"}});
