@@ -94,7 +94,7 @@ impl Rule {
     pub fn in_words(&self) -> String {
         let mut words = self.prefix_in_words();
         if self.here {
-            words.push_str(", on paths in the conversation's folder");
+            words.push_str(", on paths in the conversation's folder and /tmp");
         }
         if let Some(folder) = &self.folder {
             words.push_str(&format!(", in {}", folder.display()));

@@ -485,12 +485,13 @@ impl fmt::Display for Part {
                 if reach.elsewhere {
                     f.write_str(" with any paths")?;
                 } else {
-                    write!(f, " on paths in {}", base.display())?;
+                    // The temporary folder is open to every command in the sandbox, too.
+                    write!(f, " on paths in {} and /tmp", base.display())?;
                 }
                 if !reach.hosts.is_empty() {
                     write!(
                         f,
-                        " and hosts {}",
+                        ", to hosts {}",
                         reach.hosts.iter().cloned().collect::<Vec<_>>().join(", ")
                     )?;
                 }
@@ -698,7 +699,7 @@ mod tests {
             (
                 "cargo test --lib",
                 Confined::Workspace,
-                "`cargo test` on paths in /w, inside the sandbox",
+                "`cargo test` on paths in /w and /tmp, inside the sandbox",
             ),
             (
                 "cp a /etc/x",
@@ -713,12 +714,12 @@ mod tests {
             (
                 "curl https://Example.org/x",
                 Confined::Outside,
-                "`curl` on paths in /w and hosts example.org, with harmless options only, outside the sandbox",
+                "`curl` on paths in /w and /tmp, to hosts example.org, with harmless options only, outside the sandbox",
             ),
             (
                 "cp --backup=simple -r a b",
                 Confined::Outside,
-                "`cp` on paths in /w, with `--backup=simple` and otherwise harmless options only, outside the sandbox",
+                "`cp` on paths in /w and /tmp, with `--backup=simple` and otherwise harmless options only, outside the sandbox",
             ),
             (
                 "mytool go",

@@ -12,7 +12,17 @@ const LONGEST_RECORD: usize = 1 << 14;
 pub(super) const HANDSHAKE: u8 = 22;
 pub(super) const CHANGE_CIPHER: u8 = 20;
 pub(super) const ALERT: u8 = 21;
+const HEARTBEAT: u8 = 24;
 pub(super) const CLIENT_HELLO: u8 = 1;
+/// Bytes by which a greeting is known in a stream: the head of its record, its kind, and the first byte of its length.
+const SIGN: usize = RECORD_HEAD + 2;
+
+/// Whether bytes may begin a TLS record, of whatever kind.
+pub(super) fn begins_record(bytes: &[u8]) -> bool {
+    let is_kind =
+        |kind: u8| kind == HANDSHAKE || (CHANGE_CIPHER..=HEARTBEAT).contains(&kind) && bytes.get(1) == Some(&3);
+    bytes.first().is_some_and(|kind| is_kind(*kind))
+}
 
 const SERVER_NAME: u16 = 0;
 /// Encrypted names: that of TLS, and its forerunner.
@@ -145,6 +155,12 @@ fn body(message: &[u8]) -> Option<Result<Option<String>, &'static str>> {
 pub(super) struct Watch {
     name: String,
     held: Vec<u8>,
+    /// So many bytes at the beginning of what is held have gone on already.
+    sent: usize,
+    /// No greeting has come yet.
+    waits: bool,
+    /// The stream did not begin with one.
+    is_late: bool,
     over: bool,
 }
 
@@ -153,8 +169,42 @@ impl Watch {
         Self {
             name: name.to_owned(),
             held: Vec::new(),
+            sent: 0,
+            waits: false,
+            is_late: false,
             over: false,
         }
+    }
+
+    /// For a stream that begins otherwise, and may come to a greeting.
+    pub(super) fn for_later(name: &str) -> Self {
+        Self {
+            waits: true,
+            is_late: true,
+            ..Self::new(name)
+        }
+    }
+
+    /// What has come without a greeting goes on at once: who sent it may wait for an answer. Where a greeting begins, the rest is held.
+    fn find_greeting(&mut self) -> Vec<u8> {
+        let is_sign = |bytes: &[u8]| {
+            bytes[0] == HANDSHAKE
+                && bytes[1] == 3
+                && bytes[2] <= 4
+                && bytes[RECORD_HEAD] == CLIENT_HELLO
+                && bytes[SIGN - 1] == 0
+        };
+        let at = self.held.windows(SIGN).position(is_sign);
+        self.waits = at.is_none();
+        // The last bytes may be the beginning of one.
+        let keep = at.unwrap_or(self.held.len().saturating_sub(SIGN - 1));
+        let goes_on = match at {
+            Some(at) => self.held.get(self.sent..at).unwrap_or_default().to_vec(),
+            None => self.held[self.sent..].to_vec(),
+        };
+        self.sent = self.sent.max(self.sent + goes_on.len()) - keep;
+        self.held.drain(..keep);
+        goes_on
     }
 
     /// Takes in what has come; what of it may go on.
@@ -163,6 +213,13 @@ impl Watch {
     /// The client greets under another name.
     pub(super) fn pass(&mut self, bytes: &[u8]) -> Result<Vec<u8>, &'static str> {
         self.held.extend_from_slice(bytes);
+        let mut before = match self.waits {
+            true => self.find_greeting(),
+            false => Vec::new(),
+        };
+        if self.waits {
+            return Ok(before);
+        }
         let mut passed = 0;
         while !self.over {
             let rest = &self.held[passed..];
@@ -179,6 +236,8 @@ impl Watch {
                 (HANDSHAKE, Some(&CLIENT_HELLO)) => match read(rest) {
                     Hello::More => break,
                     Hello::Whole { name, length } if name.as_deref() == Some(&self.name) => passed += length,
+                    // In the middle of a stream it is the host's own affair which of its names is meant where none is said.
+                    Hello::Whole { name: None, length } if self.is_late => passed += length,
                     Hello::Whole { .. } => return Err("it changes the name of the host in its TLS ClientHello"),
                     Hello::Wrong(why) => return Err(why),
                 },
@@ -187,9 +246,12 @@ impl Watch {
             }
         }
         if self.over {
-            return Ok(std::mem::take(&mut self.held));
+            passed = self.held.len();
         }
-        Ok(self.held.drain(..passed).collect())
+        let sent = self.sent.min(passed);
+        before.extend(self.held.drain(..passed).skip(sent));
+        self.sent -= sent;
+        Ok(before)
     }
 }
 
@@ -296,6 +358,46 @@ pub(super) mod tests {
         more.extend([0, 0]);
         more[4] += 2;
         assert_eq!(read(&more), BROKEN, "something behind the message in its record, {end}");
+    }
+
+    /// A stream that begins with something else is held to the name once it goes over to TLS; until then nothing is held back.
+    #[test]
+    fn a_late_greeting_keeps_the_name() {
+        let greeting = |name: &[u8]| greeting(&[server_name(name)], 50);
+        let bare = super::tests::greeting(&[], 1000);
+        for (label, said, greets, sound) in [
+            (
+                "the same name",
+                &b"EHLO here\r\nSTARTTLS\r\n"[..],
+                greeting(b"a.org"),
+                true,
+            ),
+            ("no name", b"STARTTLS\r\n", bare, true),
+            ("another name", b"STARTTLS\r\n", greeting(b"b.org"), false),
+            (
+                "nothing but what looks like it",
+                b"\x16\x03\x01\x00\x05\x02\x00 and \x16\x03",
+                Vec::new(),
+                true,
+            ),
+            ("a byte in front", b"\x16", greeting(b"b.org"), false),
+            ("a head in front", b"\x16\x03\x01", greeting(b"b.org"), false),
+            ("nothing in front", b"", greeting(b"b.org"), false),
+        ] {
+            for piece in [1, 2, 3, 7, 1000] {
+                let mut watch = Watch::for_later("a.org");
+                let mut passed = Vec::new();
+                for piece in said.chunks(piece) {
+                    passed.extend(watch.pass(piece).expect("nothing is wrong yet"));
+                }
+                assert_eq!(passed, said, "{label} {piece}: all of it has gone on");
+                let rest = [&greets[..], &[23, 3, 3, 0, 2, 9, 9]].concat();
+                let late: Result<Vec<_>, _> = rest.chunks(piece).map(|piece| watch.pass(piece)).collect();
+                // Refused, or held.
+                let passes = late.is_ok_and(|late| late.concat() == rest);
+                assert_eq!(passes, sound, "{label} {piece}");
+            }
+        }
     }
 
     #[test]

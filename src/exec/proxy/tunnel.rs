@@ -39,7 +39,8 @@ enum Speech {
 
 impl Speech {
     fn of(bytes: &[u8]) -> Self {
-        if bytes.first() == Some(&hello::HANDSHAKE) {
+        // Any record, too: some servers pass over what stands in front of a greeting.
+        if hello::begins_record(bytes) {
             return Self::Tls;
         }
         // Servers forgive what stands before a request, and take more than blanks for what is between its words.
@@ -131,8 +132,11 @@ pub(super) async fn run(
             let why = "only TLS and HTTP are allowed for a host whose requests are read";
             shared.refuse(&target, Why::Form(why), &who).await;
         }
+        // It may still go over to TLS (`STARTTLS`).
         Speech::Other | Speech::More => {
-            let _ended = relay(client, host, &head, None).await;
+            if let Err(Some(why)) = relay(client, host, &head, Some(Watch::for_later(&name))).await {
+                shared.refuse(&target, Why::Form(why), &who).await;
+            }
         }
     }
 }
@@ -277,6 +281,10 @@ mod tests {
         for (bytes, expected) in [
             (&b""[..], Speech::More),
             (b"\x16", Speech::Tls),
+            (b"\x15\x03\x01\x00\x02\x01\x5a", Speech::Tls),
+            (b"\x14\x03", Speech::Tls),
+            (b"\x17\x03\x03", Speech::Tls),
+            (b"\x15\x01", Speech::Other),
             (b"GET / HT", Speech::More),
             (b"GET / HTTP/1.1\r\n", Speech::Http),
             (b"GET / HTTP/1.1", Speech::Http),
