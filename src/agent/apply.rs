@@ -25,7 +25,7 @@ use crate::protocol::item::FileChangeKind;
 use crate::protocol::proposal::{Hunk, HunkStatus, Proposal, ProposalFile, ProposalStatus};
 use crate::workspace::{Document, Judge, Workspace, uri};
 pub use aftermath::Aftermath;
-use altered::altered;
+use altered::{altered, differs};
 use in_editor::{change_in_editor, edit_document, is_done, moved_on, quiet};
 pub use on_disk::{Leftovers, put_right, recover_leftovers};
 use on_disk::{disk_change, hold_confined, made_again, mode_change, write_confined};
@@ -292,6 +292,14 @@ async fn apply(scope: &Scope, id: &ProposalId, extent: Extent) -> Outcome {
         };
         let (workspace, noted, cwd) = (scope.workspace.clone(), steps.clone(), scope.cwd.clone());
         let (reader, done) = (scope.reader.clone(), error.is_none());
+        if done {
+            let (workspace, reader, noted) = (workspace.clone(), reader.clone(), noted.clone());
+            let is_between = move || noted.iter().any(|step| differs((&workspace, &*reader), step));
+            // What is noted for undoing is what the editor comes to.
+            if aside(is_between).await {
+                quiet(scope).await;
+            }
+        }
         let (changed, altered) = aside(move || {
             let seen = (&workspace, &*reader);
             let change = |step: &Step| match done && step.document.is_none() {

@@ -10,6 +10,16 @@ use std::path::Path;
 /// Lines of the difference that are told.
 const MOST_LINES: usize = 60;
 
+/// Whether an open document holds another text than was planned. An editor may send a change in pieces, the last of them a while later.
+pub(super) fn differs((workspace, reader): (&Workspace, &dyn Judge), step: &Step) -> bool {
+    let Some(then) = step.then.as_deref().filter(|_| step.document.is_some()) else {
+        return false;
+    };
+    let path = step.move_to.as_ref().unwrap_or(&step.path);
+    let now = workspace.read_judged(path, reader);
+    now.is_ok_and(|now| now.text != as_shown(then, &now.text))
+}
+
 /// The difference between what was planned for an open document and what is there, where the lines of the change are
 /// concerned. What the person typed elsewhere is theirs, and none of it.
 pub(super) fn altered((workspace, reader): (&Workspace, &dyn Judge), cwd: &Path, step: &Step) -> Option<String> {

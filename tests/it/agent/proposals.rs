@@ -677,6 +677,41 @@ async fn a_formatter_is_noticed_and_reported() {
     assert!(warning.contains("a.rs"), "{warning}");
 }
 
+/// An editor that sends a change in pieces, the last a moment later, as Neovim does with the last line of a file, has changed nothing
+/// further; and what is undone is what it came to.
+#[tokio::test]
+async fn a_change_that_comes_in_pieces_is_no_other_change() {
+    let script = json!([
+        [apply_patch("c1", &patch(&update("a.txt", "one", "two")))],
+        [say("done")]
+    ]);
+    let stage = Stage::with(script, files(&[("a.txt", "one\n")])).await;
+    stage.open("a.txt", "one\n");
+    stage.client.on_request("workspace/applyEdit", |_| Reply::Later);
+    let thread = stage.thread().await;
+    let (turn, proposal, _) = proposed(&stage, &thread).await;
+    stage
+        .decide(json!({"proposalId": proposal["id"], "decision": "accept"}))
+        .await;
+    let asked = stage.client.expect_request("workspace/applyEdit").await;
+    typed(&stage, "a.txt", 2, "two\n\n");
+    stage.client.answer(&asked, Ok(json!({"applied": true})));
+    tokio::time::sleep(std::time::Duration::from_millis(150)).await;
+    typed(&stage, "a.txt", 3, "two\n");
+    let story = stage.finish(&turn).await;
+    assert_eq!(story.item("fileChange")["status"], "completed");
+    assert_eq!(story.count("warning"), 0, "{story:#?}");
+    let output = stage.requests(2)[1].output("c1").expect("an answer");
+    assert!(!output.contains("changed further"), "{output}");
+    let mut documents = std::collections::BTreeMap::from([("a.txt".to_owned(), (3, "two\n".to_owned()))]);
+    let undo = stage
+        .client
+        .request("countersign/turn/undo", json!({"threadId": thread}));
+    let (undone, _) = tokio::join!(undo, stage.take_edit(&mut documents));
+    assert_eq!(documents["a.txt"].1, "one\n", "{undone:?}");
+    stage.until_event("turn/completed").await;
+}
+
 /// The person gives the file another name while the proposal waits.
 #[tokio::test]
 async fn a_file_that_is_renamed_in_the_editor_is_followed() {
