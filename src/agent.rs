@@ -634,10 +634,10 @@ impl Agent {
             EventKind::ThreadConfigured(self.services().configured(&loaded.config, settings.clone())),
         );
         for warning in conversation.new_reports(Subject::Configuration, &loaded.warnings) {
-            conversation.warn(None, in_words(&warning));
+            conversation.warn(None, warning.in_words());
         }
         for warning in conversation.new_reports(Subject::Rules, rules.reports()) {
-            conversation.warn(None, in_words(&warning));
+            conversation.warn(None, warning.in_words());
         }
         if let Some(recorder) = &conversation.recorder {
             tokio::spawn(warn_of_trouble(recorder.trouble(), Arc::downgrade(&conversation)));
@@ -754,7 +754,7 @@ impl Agent {
             let load = move || agent.load_config(Some(&place), Some(&config.overrides));
             let loaded = aside::aside(load).await?;
             for warning in &loaded.warnings {
-                tracing::warn!("{}", in_words(warning));
+                tracing::warn!("{}", warning.in_words());
             }
             servers::want(thread.conversation(), &loaded.config, &cwd);
         }
@@ -796,15 +796,6 @@ impl Agent {
         if tokio::time::timeout(LAST_STEPS, steps.wait()).await.is_err() {
             tracing::error!("a change of files was still under way at the end");
         }
-    }
-}
-
-/// A complaint about the configuration, with its place.
-fn in_words(warning: &crate::protocol::config::ConfigWarning) -> String {
-    match (&warning.path, warning.line) {
-        (Some(path), Some(line)) => format!("{}:{line}: {}", path.display(), warning.message),
-        (Some(path), None) => format!("{}: {}", path.display(), warning.message),
-        (None, _) => warning.message.clone(),
     }
 }
 

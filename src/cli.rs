@@ -13,6 +13,7 @@ pub mod feedback;
 mod headless;
 pub mod login;
 pub mod mcp;
+pub mod model;
 pub mod protocol;
 pub mod rehearse;
 pub mod review;
@@ -68,6 +69,8 @@ enum Command {
     Login(login::Args),
     /// Forget what was signed in with.
     Logout(login::LogoutArgs),
+    /// List the models that can be had.
+    Model(model::Args),
     /// Say which MCP servers there are, and how to sign in to one.
     Mcp(mcp::Args),
     /// Show a report for whoever makes this, and save or send it.
@@ -117,6 +120,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Login(args)) => login::run(args),
         Some(Command::Logout(args)) => login::logout(args),
         Some(Command::Mcp(args)) => mcp::run(args),
+        Some(Command::Model(args)) => model::run(args),
         Some(Command::Feedback(args)) => feedback::run(args),
         Some(Command::Protocol(args)) => protocol::run(args),
         Some(Command::Completions(args)) => completions::run(&args),

@@ -129,6 +129,8 @@ pub struct Loaded {
     pub warnings: Vec<ConfigWarning>,
     /// Settings of the editor that do not count without the person's word.
     pub refused: Vec<Refused>,
+    /// A file of the person's is there and says nothing: it is no TOML, cannot be read, or others can write it.
+    pub is_lost: bool,
     /// Known keys that do nothing yet; for `countersign doctor`, not for the editor.
     pub notes: Vec<ConfigWarning>,
     /// The effective values by key, secrets included; see [`Loaded::read_result`].
@@ -424,8 +426,11 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         Err(problem) => reports.add(problem),
     };
 
+    let mut is_lost = false;
     let mut read = |path: &Path, layer: Layer| {
-        let entries = File::of_person(path, &sources.open).entries(path, &mut warnings);
+        let file = File::of_person(path, &sources.open);
+        is_lost |= file.is_lost();
+        let entries = file.entries(path, &mut warnings);
         let mut checker = Checker::new(layer, Some(path));
         checker.home = user_home;
         let values = checker.check(&entries);
@@ -493,6 +498,12 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         }
     }
 
+    // Nobody knows what it would have forbidden.
+    if is_lost {
+        let closed = Map::from_iter([("sandbox_mode".to_owned(), json!("read-only"))]);
+        merged.lay(closed, "built-in");
+    }
+
     // What a project may not overturn is all that the person says, wherever they say it: so it is laid before projects are judged,
     // and once more after them, where it counts.
     merged.lay(vouched.clone(), "editor");
@@ -550,6 +561,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         refused,
         warnings,
         notes,
+        is_lost,
         values: merged.values.into(),
     })
 }

@@ -26,7 +26,7 @@ mod unfinished;
 
 pub use index::Index;
 pub use line::{EventMsg, RolloutItem, SessionMeta, TurnContextRecord};
-pub use list::{find, find_archived, list, read, read_path};
+pub use list::{INTERACTIVE, find, find_archived, list, read, read_path};
 pub use load::{Stored, load, load_rolled_back};
 pub use record::{Recorder, Resumed, Until, WeakRecorder};
 pub use search::search;
@@ -73,7 +73,9 @@ pub enum StoreError {
     )]
     NoMeta { path: PathBuf },
     /// The caller's text is no thread id.
-    #[error("{id:?} is not a thread id; thread ids are UUIDs, as thread/list gives them.")]
+    #[error(
+        "{id:?} is not the id of a conversation. Ids are UUIDs; thread/list and `countersign thread list` show them."
+    )]
     BadId { id: String },
     #[error("There is no stored thread with the id {id}. thread/list shows those that are there.")]
     NotFound { id: String },

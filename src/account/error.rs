@@ -22,9 +22,8 @@ pub enum AccountError {
     )]
     ForcedKey,
     #[error(
-        "There is no authorization server to sign in to: `{missing}` is not set in [login] of config.toml. Set `issuer` and \
-         `client_id` to what the operator of your accounts tells, or sign in with a key: `countersign login --with-api-key` in a \
-         terminal."
+        "Sign in with an API key: `countersign login --with-api-key` in a terminal. There is no authorization server to sign in to by \
+         browser: `{missing}` is not set in [login] of config.toml. An organization that has one names its `issuer` and `client_id`."
     )]
     NotConfigured { missing: &'static str },
     #[error("`{key}` in [login] of config.toml is {value:?}, which cannot be used: {reason}.")]

@@ -11,6 +11,7 @@ use crate::protocol::account::{AccountSetupResult, LocalServer};
 use crate::protocol::model::{Model, TokenUsage};
 use crate::protocol::settings::ThreadSettings;
 use crate::protocol::turn::{TurnError, TurnErrorKind};
+use crate::shown;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,6 +21,8 @@ use tokio::task::JoinError;
 const DETECTION: Duration = Duration::from_millis(300);
 /// How long the server that is configured is waited for to say how much its model takes: one that is there but busy is worth it.
 const LOADED: Duration = Duration::from_secs(2);
+/// So many models of a server are named in a message.
+const MOST_NAMED: usize = 12;
 /// How long a provider may take to list its models for a person who chooses one.
 const LISTING: Duration = Duration::from_secs(3);
 /// Tokens up to which a window counts as small: instructions and all tools fill a large part of it.
@@ -55,6 +58,8 @@ const KEPT: usize = 8;
 pub struct Clients {
     /// The latest used last.
     known: Mutex<VecDeque<ModelClient>>,
+    /// The local servers that have answered in the place of a provider without a key, by name and address; the latest last.
+    stood_in: Mutex<Vec<(String, String)>>,
 }
 
 impl Clients {
@@ -63,6 +68,17 @@ impl Clients {
     pub(super) fn keep(&self, client: ModelClient) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.push_back(client);
+    }
+
+    fn stood_in(&self) -> Vec<(String, String)> {
+        self.stood_in.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note_standing_in(&self, found: &local::Found) {
+        let server = (found.provider.name.clone(), found.provider.base_url.clone());
+        let mut stood_in = self.stood_in.lock().unwrap_or_else(PoisonError::into_inner);
+        stood_in.retain(|other| *other != server);
+        stood_in.push(server);
     }
 
     /// The client that is in use already, if there is one like this, else this one from now on.
@@ -160,14 +176,18 @@ impl Provider {
             && !config.model_provider_chosen
             // Who was named for one kind of work, such as approving, is stood in for by nobody.
             && *id == config.model_provider
-            && let Some(found) = local::detect(&local::usual_candidates(), DETECTION).await
         {
-            let client = clients.share(ModelClient::new(&found.provider, None, user_agent));
-            let resolved = Self::new(config, client, found.model).look_at_window().await;
-            return Ok(Self {
-                stands_in: Some(found.id),
-                ..resolved
-            });
+            let local = local::detect_all(&local::usual_candidates(), DETECTION).await;
+            let standing_in = standing_in(&settings.model, &local, &clients.stood_in(), provider);
+            if let Some(found) = standing_in.map_err(Unresolved::Final)? {
+                clients.note_standing_in(&found);
+                let client = clients.share(ModelClient::new(&found.provider, None, user_agent));
+                let resolved = Self::new(config, client, found.model).look_at_window().await;
+                return Ok(Self {
+                    stands_in: Some(found.id),
+                    ..resolved
+                });
+            }
         }
         let client = client(provider, credential, base_url, services);
         let model = match settings.model.as_str() {
@@ -219,6 +239,63 @@ impl Provider {
             price,
         }
     }
+}
+
+/// The local server that answers for a provider whose key is missing: one that has the model which was asked for, or the first, where
+/// none was.
+///
+/// # Errors
+/// None of them has it; or the one that answered so far is gone.
+fn standing_in(
+    wanted: &str,
+    local: &[local::Found],
+    so_far: &[(String, String)],
+    provider: &Settings,
+) -> Result<Option<local::Found>, TurnError> {
+    let error = |kind, message| TurnError {
+        message,
+        kind,
+        http_status: None,
+        actions: Vec::new(),
+    };
+    let name = shown::line(&provider.name);
+    let key = match &provider.env_key {
+        Some(variable) => format!("No key is set for {name} ({variable})"),
+        None => format!("No key is set for {name}"),
+    };
+    let Some(first) = local.first() else {
+        let Some((server, address)) = so_far.last() else {
+            return Ok(None);
+        };
+        return Err(error(
+            TurnErrorKind::ConnectionFailed,
+            format!(
+                "{server} ({address}), which answered so far, cannot be reached. Start it again. {key}, which would answer otherwise."
+            ),
+        ));
+    };
+    if wanted.is_empty() {
+        return Ok(Some(first.clone()));
+    }
+    let found = local.iter().find_map(|found| found.with(wanted));
+    found.map(Some).ok_or_else(|| {
+        let has: Vec<String> = local
+            .iter()
+            .map(|found| {
+                let models = found.models.iter().filter(|model| local::talks(model));
+                let names: Vec<String> = models.take(MOST_NAMED).map(|model| shown::line(model)).collect();
+                format!("{} has {}", found.provider.name, names.join(", "))
+            })
+            .collect();
+        error(
+            TurnErrorKind::ModelNotFound,
+            format!(
+                "{key}, and no server on this machine has the model {}. {}. Choose one of these, or set the key.",
+                shown::line(wanted),
+                has.join("; ")
+            ),
+        )
+    })
 }
 
 /// Whether a provider wants a key or a login, and there is none.
@@ -317,16 +394,31 @@ pub async fn offered(config: Arc<Config>, id: String, current: String, services:
     // A login is read from the disk, and a client reads the system's certificates.
     let prepared = tokio::task::spawn_blocking(move || {
         let provider = config.provider(&id_read).ok()?;
+        let stood_in_for = !config.model_provider_chosen
+            && id_read == config.model_provider
+            && lacks_credential(provider, &credential(&config, provider, &services).0);
         let asked = catalogue::is_listed(provider).then(|| {
             let (credential, base_url) = credential(&config, provider, &services);
             client(provider, credential, base_url, &services)
         });
         let known = known_beside(&config, &id_read, &current, &services);
-        Some((provider.clone(), current, known, asked))
+        Some((provider.clone(), current, known, asked, stood_in_for))
     });
-    let Ok(Some((provider, current, mut known, asked))) = prepared.await else {
+    let Ok(Some((provider, current, mut known, asked, stood_in_for))) = prepared.await else {
         return Vec::new();
     };
+    // Those of the provider cannot be had without its key.
+    if stood_in_for {
+        let local = local::detect_all(&local::usual_candidates(), DETECTION).await;
+        let models = local.iter().flat_map(|found| {
+            let talking = found.models.iter().filter(|model| local::talks(model));
+            talking.map(|model| catalogue::describe(model, &found.id, &found.provider, &current))
+        });
+        let models: Vec<Model> = models.collect();
+        if !models.is_empty() {
+            return models;
+        }
+    }
     if let Some(client) = asked {
         match tokio::time::timeout(LISTING, catalogue::list_remote(&client)).await {
             Ok(Ok(listed)) => {
@@ -387,6 +479,51 @@ fn unlisted(error: ModelError, provider: &Settings) -> Unresolved {
 mod tests {
     use super::*;
     use crate::model::error::Endpoint;
+
+    /// Who asked for a model gets it, or hears who has which; who asked for none gets the first.
+    #[test]
+    fn a_local_server_answers_with_the_model_that_was_asked_for() {
+        let found = |id: &str, models: &[&str]| local::Found {
+            id: id.to_owned(),
+            provider: Settings {
+                name: id.to_uppercase(),
+                base_url: format!("http://{id}"),
+                ..Settings::default()
+            },
+            model: models[0].to_owned(),
+            models: models.iter().map(|model| (*model).to_owned()).collect(),
+        };
+        let all = [found("a", &["one", "two"]), found("b", &["three", "embed-x"])];
+        let openai = Settings {
+            name: "OpenAI".into(),
+            env_key: Some("KEY".into()),
+            ..Settings::default()
+        };
+        for (wanted, there, expected) in [
+            ("", &all[..], Some(("a", "one"))),
+            ("two", &all, Some(("a", "two"))),
+            ("three", &all, Some(("b", "three"))),
+            ("", &[], None),
+            ("two", &[], None),
+        ] {
+            let found = standing_in(wanted, there, &[], &openai).expect("no error");
+            let found = found.map(|found| (found.id, found.model));
+            let expected = expected.map(|(id, model): (&str, &str)| (id.to_owned(), model.to_owned()));
+            assert_eq!(found, expected, "{wanted}");
+        }
+        let error = standing_in("gpt-5", &all, &[], &openai).expect_err("nobody has it");
+        assert_eq!(error.kind, TurnErrorKind::ModelNotFound);
+        for part in ["OpenAI (KEY)", "gpt-5", "A has one, two; B has three."] {
+            assert!(error.message.contains(part), "{}", error.message);
+        }
+        let so_far = [("A".to_owned(), "http://a".to_owned())];
+        let error = standing_in("one", &[], &so_far, &openai).expect_err("it is gone");
+        assert!(
+            error.message.starts_with("A (http://a), which answered so far"),
+            "{}",
+            error.message
+        );
+    }
 
     /// A provider that has no list is told from one that is not there.
     #[test]

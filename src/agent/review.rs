@@ -268,6 +268,13 @@ async fn conclude(turn: &Arc<Turn>) -> Ended {
         forget(turn);
         return Ended::Interrupted;
     }
+    if output.is_unlisted {
+        turn.warn(
+            "The reviewer answered without a list of findings, so none is shown at its lines; read what it says. Start the review \
+             again, or choose another model for it (review_model)."
+                .to_owned(),
+        );
+    }
     match leave(turn) {
         Some(entered) => exit(turn, &entered, &Outcome::Done(&output), findings),
         None => forget(turn),
@@ -308,6 +315,7 @@ fn read(turn: &Turn, text: &str) -> Option<(ReviewOutput, Vec<OpenFinding>)> {
         overall_correctness: answer.verdict,
         overall_explanation: answer.explanation,
         overall_confidence_score: answer.confidence,
+        is_unlisted: answer.is_unlisted,
     };
     Some((output, open))
 }

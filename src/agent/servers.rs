@@ -14,7 +14,7 @@ pub use elicitations::Elicitations;
 pub use list::{Named, list, page, read};
 
 use super::conversation::Conversation;
-use super::in_words;
+
 use super::services::Services;
 use super::turn::Turn;
 use crate::config::Config;
@@ -114,7 +114,7 @@ pub fn want(conversation: &Conversation, config: &Config, cwd: &Path) {
         let message = format!(
             "The conversation continues without the MCP servers of this configuration. {} Fix it, then have the servers read \
              again or start a new conversation.",
-            in_words(problem)
+            problem.in_words()
         );
         let error = failure(message);
         conversation.stream.publish(

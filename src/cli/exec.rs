@@ -3,9 +3,9 @@
 use super::headless::{self, Common, Outcome, Places, Task, USAGE, Work};
 use super::thread;
 use crate::agent::thread::Start;
-use crate::ids::ThreadId;
 use crate::protocol::item::UserInput;
 use crate::protocol::settings::SandboxMode;
+use crate::protocol::turn::TurnStatus;
 use crate::shown;
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ fn task(args: &Args) -> Result<Task, String> {
     };
     let resume = match args.resume.as_deref() {
         Some("last") => Some(thread::last(&places.home, &places.cwd, Some(vec![NAME.to_owned()]))?),
-        Some(id) => Some(ThreadId::from(id)),
+        Some(id) => Some(thread::named(&places.home, id)?),
         None => None,
     };
     Ok(Task {
@@ -88,9 +88,10 @@ fn task(args: &Args) -> Result<Task, String> {
 }
 
 /// # Errors
-/// The answer could not be written.
+/// The answer could not be written, or there is none of the form that was asked for.
 fn conclude(args: &Args, outcome: &Outcome<'_>) -> Result<u8, String> {
     let answer = outcome.ended.last_agent_message.as_deref().unwrap_or_default();
+    let is_completed = outcome.ended.turn.status == TurnStatus::Completed;
     if let Some(path) = &args.output {
         std::fs::write(path, answer)
             .map_err(|error| format!("the answer could not be written to {}: {error}", path.display()))?;
@@ -100,6 +101,13 @@ fn conclude(args: &Args, outcome: &Outcome<'_>) -> Result<u8, String> {
             Some(_) => headless::print_json(&shown::prose(answer)),
             None => headless::print(&shown::prose(answer)),
         }
+    }
+    // Not every provider holds its model to a schema.
+    if is_completed && args.output_schema.is_some() && serde_json::from_str::<serde_json::Value>(answer).is_err() {
+        return Err("the answer is not JSON, which --output-schema asks for".to_owned());
+    }
+    if is_completed && answer.trim().is_empty() && !outcome.did_something {
+        return Err("the model gave no answer and did nothing; try again, or with another model (--model)".to_owned());
     }
     Ok(0)
 }
@@ -121,7 +129,7 @@ fn prompt(args: &Args) -> Result<String, String> {
         return Err(format!("the prompt is longer than {LONGEST_PROMPT} bytes"));
     }
     if text.trim().is_empty() {
-        return Err("the prompt is empty".to_owned());
+        return Err("the prompt is empty; say what to do: countersign exec \"Fix the failing test\"".to_owned());
     }
     // A command of the person's own would run outside the sandbox.
     if text.starts_with('!') {

@@ -35,6 +35,7 @@ use progress::Progress;
 use refused::Refused;
 use serde_json::json;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -93,10 +94,16 @@ impl Places {
     /// # Errors
     /// What is wrong with the command line, and what to do.
     pub(super) fn of(common: &Common) -> Result<Self, String> {
+        Self::at(common.cd.as_deref())
+    }
+
+    /// # Errors
+    /// As [`Places::of`].
+    pub(super) fn at(folder: Option<&Path>) -> Result<Self, String> {
         let home = crate::cli::home().ok_or(
             "no home folder is known, so there is no place for configuration; set COUNTERSIGN_HOME to a folder",
         )?;
-        let cwd = common.cd.clone().unwrap_or_else(|| PathBuf::from("."));
+        let cwd = folder.unwrap_or(Path::new("."));
         let cwd = cwd
             .canonicalize()
             .ok()
@@ -129,6 +136,8 @@ pub(super) struct Outcome<'r> {
     /// In words, as they are kept with the conversation.
     pub(super) review_text: &'r str,
     pub(super) cwd: &'r Path,
+    /// There was a command, a change of files, or a call.
+    pub(super) did_something: bool,
 }
 
 /// Does it. `conclude` says what came of a turn that came to its end, and gives the exit status in place of 0.
@@ -180,17 +189,9 @@ pub(super) fn run(common: &Common, task: Task, conclude: &dyn Fn(&Outcome<'_>) -
         client.startup.insert("max_cost_per_turn".to_owned(), json!(most));
     }
     let telemetry = Telemetry::new(secrets.clone(), &env);
-    let workspace = Workspace::new();
-    workspace.set_roots(vec![task.places.cwd.clone()]);
     let setup = agent::Setup {
-        workspace,
-        editor: Arc::new(NoEditor),
-        home: home.clone(),
-        env,
         client,
-        user_agent: ModelClient::user_agent(),
-        secrets,
-        source: command.to_owned(),
+        ..setup(&task.places, env, secrets, command)
     };
     let status = runtime.block_on(async {
         let agent = Agent::with(setup, Registry::standard(), vec![Arc::new(telemetry.clone())]);
@@ -204,6 +205,22 @@ pub(super) fn run(common: &Common, task: Task, conclude: &dyn Fn(&Outcome<'_>) -
     });
     runtime.shutdown_timeout(Duration::from_millis(100));
     ExitCode::from(status)
+}
+
+/// What an agent is made of that has no editor.
+pub(super) fn setup(places: &Places, env: BTreeMap<String, String>, secrets: Secrets, source: &str) -> agent::Setup {
+    let workspace = Workspace::new();
+    workspace.set_roots(vec![places.cwd.clone()]);
+    agent::Setup {
+        workspace,
+        editor: Arc::new(NoEditor),
+        home: places.home.clone(),
+        env,
+        client: ClientSettings::default(),
+        user_agent: ModelClient::user_agent(),
+        secrets,
+        source: source.to_owned(),
+    }
 }
 
 fn dollars(text: &str) -> Result<f64, String> {
@@ -223,9 +240,19 @@ async fn turn(agent: &Agent, task: Task, common: &Common, conclude: &dyn Fn(&Out
             return FAILED;
         }
     };
+    // Nobody is there to ask, and what the file forbids is not known.
+    if loaded.is_lost {
+        for warning in &loaded.warnings {
+            say(&warning.in_words());
+        }
+        return USAGE;
+    }
     // A profile that goes as far as the command line says is the one that is meant.
     let profile = loaded.config.default_permissions.clone();
     let profile = profile.filter(|_| loaded.sandbox_mode() == task.sandbox);
+    let provider = common.provider.as_deref().unwrap_or(&loaded.config.model_provider);
+    let provider = loaded.config.provider(provider);
+    let most_connections = provider.map_or(0, |provider| provider.request_max_retries);
     let settings = SettingsOverride {
         cwd: Some(task.places.cwd.clone()),
         model: common.model.clone(),
@@ -263,7 +290,8 @@ async fn turn(agent: &Agent, task: Task, common: &Common, conclude: &dyn Fn(&Out
     if !common.json && !common.ephemeral {
         say_plainly(&format!("conversation {}", handle.id()));
     }
-    let mut events = handle.subscribe(None);
+    // What was said when the conversation was opened is among them.
+    let mut events = handle.subscribe(Some(0));
     let started = match begin(&handle, task.work).await {
         Ok(started) => started,
         Err(error) => {
@@ -284,6 +312,9 @@ async fn turn(agent: &Agent, task: Task, common: &Common, conclude: &dyn Fn(&Out
         refused: Refused::default(),
         agents: Agents::new(agent),
         review: None,
+        most_connections,
+        unreachable: None,
+        did_something: false,
     };
     let mut signal = std::pin::pin!(super::signal::asked_to_end());
     let mut is_stopped = false;
@@ -300,7 +331,11 @@ async fn turn(agent: &Agent, task: Task, common: &Common, conclude: &dyn Fn(&Out
             }
         };
         let Some(event) = event else { break None };
+        let is_out_of_reach = run.unreachable.is_some();
         run.take(&event);
+        if run.unreachable.is_some() && !is_out_of_reach {
+            let _ends_anyway = handle.interrupt(Some(turn.clone())).await;
+        }
         if let EventKind::TurnCompleted(completed) = event.kind
             && completed.turn.id == turn
         {
@@ -338,6 +373,11 @@ struct Run<'a> {
     refused: Refused,
     agents: Agents,
     review: Option<(String, Option<ReviewOutput>)>,
+    /// So often it is tried again to reach the model.
+    most_connections: u32,
+    /// Why the model could not be reached, so often that the run is ended.
+    unreachable: Option<String>,
+    did_something: bool,
 }
 
 impl Run<'_> {
@@ -356,12 +396,36 @@ impl Run<'_> {
         {
             self.review = Some((review.clone(), output.clone()));
         }
+        self.did_something |= matches!(
+            &event.kind,
+            EventKind::ItemCompleted(completed) if matches!(
+                completed.item,
+                ThreadItem::CommandExecution { .. }
+                    | ThreadItem::FileChange { .. }
+                    | ThreadItem::McpToolCall { .. }
+                    | ThreadItem::ToolCall { .. }
+            )
+        );
+        // In an editor a person sees it, and may stop it; here it would be tried without end.
+        if let EventKind::TurnRetrying(retrying) = &event.kind
+            && retrying.limit.is_none()
+            && retrying.attempt > self.most_connections
+        {
+            self.unreachable.get_or_insert_with(|| retrying.message.clone());
+        }
         self.refused.note(&event.kind);
         refused::answer(self.agent, &event.kind);
     }
 
     fn conclude(&self, ended: &TurnCompleted, conclude: &dyn Fn(&Outcome<'_>) -> Result<u8, String>) -> u8 {
         let say = |message: &str| say(self.command, message);
+        if let Some(why) = &self.unreachable {
+            say(&format!(
+                "given up after {} more attempts (request_max_retries): {why}",
+                self.most_connections
+            ));
+            return FAILED;
+        }
         let (review_text, review) = match &self.review {
             Some((text, output)) => (text.as_str(), output.as_ref()),
             None => ("", None),
@@ -371,6 +435,7 @@ impl Run<'_> {
             review,
             review_text,
             cwd: self.cwd,
+            did_something: self.did_something,
         };
         let status = match conclude(&outcome) {
             Ok(status) => status,

@@ -1,6 +1,7 @@
 //! `countersign login` and `countersign logout`: how the person is known to the provider, from a terminal.
 
 use crate::account::{self, Account, Announce, ByBrowser, ByCode, Held, OwnTerms};
+use crate::config::login::ForcedMethod;
 use crate::config::{self, Config, Sources};
 use crate::model::error::KeyFrom;
 use crate::protocol::account::Account as Known;
@@ -48,12 +49,31 @@ struct Place {
     terms: OwnTerms,
 }
 
+impl Place {
+    /// Whether there is no authorization server to sign in to, and a key will do.
+    fn takes_key_only(&self) -> bool {
+        let terms = self.terms.terms();
+        terms.login.client_id.is_none() && terms.login.forced != Some(ForcedMethod::Account)
+    }
+}
+
 pub fn run(args: Args) -> ExitCode {
-    in_place(async |place| match args.wish {
+    in_place(async |place| {
+        match args.wish {
         Some(Wish::Status) => Ok(status(&place)),
         None if args.with_api_key => with_key(&place).await,
         None if args.device => by_code(&place).await,
+        // Without an authorization server a key is the only way.
+        None if place.takes_key_only() => match io::stdin().is_terminal() {
+            true => with_key(&place).await,
+            false => Err(
+                "A key is what to sign in with here, since [login] in config.toml names no authorization server. Pipe it in: \
+                 countersign login --with-api-key < file"
+                    .to_owned(),
+            ),
+        },
         None => by_browser(&place).await,
+    }
     })
 }
 
@@ -125,14 +145,21 @@ pub(super) fn terms(config: &Config, env: BTreeMap<String, String>) -> OwnTerms 
 
 async fn with_key(place: &Place) -> Result<(String, bool), String> {
     if io::stdin().is_terminal() {
-        let _closed = writeln!(io::stderr(), "Paste the key and press Enter; it shows as you paste it.");
+        let provider = &place.terms.provider.name;
+        let _closed = writeln!(
+            io::stderr(),
+            "Paste your API key for {provider} and press Enter; it is not shown."
+        );
     }
     // On a thread of its own: a terminal waits for the person.
     let read = tokio::task::spawn_blocking(|| {
         let mut text = String::new();
         let mut input = io::stdin().lock();
         match input.is_terminal() {
-            true => io::BufRead::read_line(&mut input, &mut text).map(|_| text),
+            true => {
+                let _silent = Silent::begin();
+                io::BufRead::read_line(&mut input, &mut text).map(|_| text)
+            }
             false => input.take(MOST_INPUT).read_to_string(&mut text).map(|_| text),
         }
     });
@@ -144,6 +171,40 @@ async fn with_key(place: &Place) -> Result<(String, bool), String> {
     let logged_in = place.account.login_with_key(place.terms.terms(), &key, &silent()).await;
     logged_in.map_err(|error| error.to_string())?;
     Ok((done(place), true))
+}
+
+/// While this lives the terminal does not show what is typed.
+struct Silent {
+    #[cfg(unix)]
+    before: Option<rustix::termios::Termios>,
+}
+
+impl Silent {
+    #[cfg(unix)]
+    fn begin() -> Self {
+        use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+        let before = tcgetattr(io::stdin()).ok();
+        if let Some(mut silent) = before.clone() {
+            silent.local_modes.remove(LocalModes::ECHO);
+            let _shows = tcsetattr(io::stdin(), OptionalActions::Flush, &silent);
+        }
+        Self { before }
+    }
+
+    #[cfg(not(unix))]
+    fn begin() -> Self {
+        Self {}
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Silent {
+    fn drop(&mut self) {
+        use rustix::termios::{OptionalActions, tcsetattr};
+        if let Some(before) = &self.before {
+            let _stays = tcsetattr(io::stdin(), OptionalActions::Now, before);
+        }
+    }
 }
 
 async fn by_browser(place: &Place) -> Result<(String, bool), String> {

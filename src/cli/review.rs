@@ -112,6 +112,13 @@ fn conclude(args: &Args, outcome: &Outcome<'_>) -> Result<u8, String> {
             headless::print(&shown::prose(text));
         }
     }
+    if outcome.review.is_some_and(|review| review.is_unlisted) {
+        return Err(
+            "the reviewer gave no list of findings, so nobody knows whether it found anything but from its words; run it again, or \
+             with another model (--model)"
+                .to_owned(),
+        );
+    }
     let is_found = args
         .fail_on
         .is_some_and(|least| findings.iter().any(|one| one.priority <= least));

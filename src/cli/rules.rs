@@ -129,16 +129,7 @@ fn say(message: &str) {
 
 fn say_reports(reports: &[ConfigWarning]) {
     for report in reports {
-        say(&in_words(report));
-    }
-}
-
-/// A report behind its place, as compilers write them.
-fn in_words(report: &ConfigWarning) -> String {
-    match (&report.path, report.line) {
-        (Some(path), Some(line)) => format!("{}:{line}: {}", shown::path(path), report.message),
-        (Some(path), None) => format!("{}: {}", shown::path(path), report.message),
-        (None, _) => report.message.clone(),
+        say(&report.in_words());
     }
 }
 
@@ -529,7 +520,7 @@ fn show(rules: &Rules, mut out: impl Write) -> io::Result<bool> {
         writeln!(out, "There are no rules.")?;
     }
     for report in rules.reports() {
-        writeln!(out, "broken  {}", in_words(report))?;
+        writeln!(out, "broken  {}", report.in_words())?;
     }
     Ok(rules.reports().is_empty())
 }

@@ -120,6 +120,7 @@ fn list(wish: &List) -> Result<String, String> {
         model_providers: Some(Vec::new()),
         cwd: wish.here.then(here).transpose()?,
         archived: wish.archived,
+        sources: Some(all_sources()),
         ..ThreadListParams::default()
     };
     let page = store::list(&home, &params, "").map_err(|error| error.to_string())?;
@@ -133,7 +134,8 @@ fn list(wish: &List) -> Result<String, String> {
             .map_err(|error| error.to_string());
     }
     if page.data.is_empty() {
-        return Ok("There are no conversations.\n".to_owned());
+        let place = if wish.here { " in this folder" } else { "" };
+        return Ok(format!("There are no conversations{place}.\n"));
     }
     let mut text: String = page.data.iter().map(line).collect();
     if page.next_cursor.is_some() {
@@ -152,19 +154,60 @@ fn line(thread: &Thread) -> String {
         Some((at, _)) => format!("{}…", &name[..at]),
         None => name,
     };
+    let of_run = if thread.source == RUN { "(exec) " } else { "" };
     format!(
-        "{}  {}  {}  {name}\n",
+        "{}  {}  {}  {of_run}{name}\n",
         thread.id,
         clock(thread.updated_at_ms),
         shown::path(&thread.cwd)
     )
 }
 
+/// What `countersign exec` calls itself.
+const RUN: &str = "exec";
+
+/// Conversations that a person holds, and runs without an editor.
+fn all_sources() -> Vec<String> {
+    [store::INTERACTIVE, RUN].map(str::to_owned).into()
+}
+
+/// The conversation with this id, or the only one whose id begins so.
+///
+/// # Errors
+/// There are several.
+pub(super) fn named(home: &Path, id: &str) -> Result<ThreadId, String> {
+    const LEAST: usize = 6;
+    let whole = ThreadId::from(id);
+    let is_beginning = id.len() >= LEAST && id.len() < 36 && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    if !is_beginning {
+        return Ok(whole);
+    }
+    let params = ThreadListParams {
+        limit: Some(u32::MAX),
+        model_providers: Some(Vec::new()),
+        sources: Some(all_sources()),
+        ..ThreadListParams::default()
+    };
+    let page = store::list(home, &params, "").map_err(|error| error.to_string())?;
+    let mut fitting = page
+        .data
+        .into_iter()
+        .map(|thread| thread.id)
+        .filter(|one| one.as_str().starts_with(id));
+    match (fitting.next(), fitting.next()) {
+        (Some(one), None) => Ok(one),
+        (Some(one), Some(other)) => Err(format!(
+            "{id} is the beginning of several ids: {one}, {other}. Give more of it."
+        )),
+        (None, _) => Ok(whole),
+    }
+}
+
 /// The conversation that is meant.
 fn find(home: &Path, id: &str, with_turns: bool) -> Result<Thread, String> {
     let id = match id {
-        "last" => last(home, &here()?, None)?,
-        id => ThreadId::from(id),
+        "last" => last(home, &here()?, Some(all_sources()))?,
+        id => named(home, id)?,
     };
     store::read(home, &id, with_turns).map_err(|error| error.to_string())
 }

@@ -51,6 +51,14 @@ impl File {
         }
     }
 
+    /// Whether it is there and says nothing.
+    pub(super) fn is_lost(&self) -> bool {
+        match self {
+            Self::Missing | Self::Parsed(_) => false,
+            Self::Unreadable(_) | Self::Open(_) | Self::Broken(_) => true,
+        }
+    }
+
     /// The entries, or a warning that says why there are none.
     pub(super) fn entries(self, path: &Path, warnings: &mut Vec<ConfigWarning>) -> Vec<(String, Node)> {
         let (message, line) = match self {

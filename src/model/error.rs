@@ -164,6 +164,8 @@ impl ErrorKind {
             Self::Unreachable { .. } => Transience::Connect,
             Self::Broken { .. } | Self::Login(LoginTrouble { passing: true, .. }) => Transience::Request,
             Self::Http { status, .. } if is_transient_status(*status) => Transience::Request,
+            // A local server that loads its model needs minutes.
+            Self::Overloaded { message, .. } if is_loading(message) => Transience::Connect,
             Self::RateLimited { status, .. } | Self::Overloaded { status, .. } => match status {
                 Some(_) => Transience::Request,
                 None => Transience::Stream,
@@ -229,6 +231,7 @@ impl ErrorKind {
                     .map(|at| ErrorAction::WaitUntil { at });
                 wait.into_iter().chain([ErrorAction::ChangeModel]).collect()
             }
+            Self::BadRequest { message, .. } if takes_no_tools(message) => vec![ErrorAction::ChangeModel],
             Self::ModelNotFound { .. }
             | Self::UsageNotIncluded { .. }
             | Self::Quota { .. }
@@ -275,6 +278,27 @@ impl ErrorKind {
             Self::StreamEnded { .. } | Self::Idle { .. } => TurnErrorKind::StreamDisconnected,
             Self::Incomplete { .. } => TurnErrorKind::Incomplete,
         }
+    }
+}
+
+/// Whether a server says that its model is not there yet, as llama.cpp does.
+fn is_loading(message: &str) -> bool {
+    message.to_ascii_lowercase().contains("loading model")
+}
+
+/// Whether a model says that it takes no tools, as Ollama does for it.
+fn takes_no_tools(message: &str) -> bool {
+    message.to_ascii_lowercase().contains("does not support tools")
+}
+
+/// Whether an address is one of this machine.
+fn is_of_this_machine(url: &str) -> bool {
+    let url = url::Url::parse(url).ok();
+    match url.as_ref().and_then(url::Url::host) {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
     }
 }
 
@@ -414,8 +438,15 @@ impl ModelError {
                 format!("{name} ({url}) does not accept the {what}{} {advice}", said(message))
             }
             ErrorKind::ModelNotFound { model, message, .. } => format!(
-                "{name} ({url}) has no model `{model}`{} Choose another `model`; `countersign doctor` lists what the \
-                 provider offers.",
+                "{name} ({url}) has no model `{model}`{} Choose another `model`; `countersign model list` shows those of \
+                 the provider.",
+                said(message)
+            ),
+            // Most servers of the person's own load a model with far less than it could take.
+            ErrorKind::ContextWindowExceeded { message, .. } if is_of_this_machine(url) => format!(
+                "The request is longer than the model's context window at {name} ({url}){} Load the model with a larger one \
+                 (LM Studio: Context Length; llama-server: -c; Ollama: OLLAMA_CONTEXT_LENGTH), let the conversation be compacted, or \
+                 start a new thread.",
                 said(message)
             ),
             ErrorKind::ContextWindowExceeded { message, .. } => format!(
@@ -465,10 +496,18 @@ impl ModelError {
                     unless_said(message, &advice)
                 )
             }
+            ErrorKind::Overloaded { message, .. } if is_loading(message) => {
+                format!("{name} ({url}) is still loading the model.")
+            }
             ErrorKind::Overloaded { message, .. } => {
                 let advice = unless_said(message, "Try again in a while.");
                 format!("{name} ({url}) is overloaded{}{advice}", said(message))
             }
+            ErrorKind::BadRequest { message, .. } if takes_no_tools(message) => format!(
+                "The model at {name} ({url}) cannot call tools, and an agent does all that it does by calling them{} Choose another \
+                 model.",
+                said(message)
+            ),
             ErrorKind::BadRequest {
                 message, request_id, ..
             } => format!(
@@ -564,6 +603,52 @@ mod tests {
                 "{last}"
             );
             assert!(!retry.contains("again") && retry.ends_with('.'), "{retry}");
+        }
+    }
+
+    /// What servers of the person's own say is taken for what it is, with advice that helps there.
+    #[test]
+    fn local_servers_are_understood() {
+        let at = |kind: ErrorKind, url: &str| {
+            let endpoint = Endpoint {
+                name: "Local".into(),
+                url: url.into(),
+            };
+            ModelError::new(kind, &Arc::new(endpoint))
+        };
+        let near = "http://127.0.0.1:1234/v1";
+        let loading = ErrorKind::Overloaded {
+            status: Some(503),
+            message: "Loading model".into(),
+            retry_after: None,
+        };
+        assert_eq!(loading.transience(), Transience::Connect);
+        let words = at(loading, near).message();
+        assert!(words.contains("is still loading the model"), "{words}");
+        let toolless = ErrorKind::BadRequest {
+            status: Some(400),
+            message: "registry.ollama.ai/library/m:latest does not support tools".into(),
+            request_id: None,
+        };
+        assert_eq!(toolless.actions(), [ErrorAction::ChangeModel]);
+        let words = at(toolless, near).message();
+        assert!(
+            words.contains("cannot call tools") && words.ends_with("Choose another model."),
+            "{words}"
+        );
+        let full = || ErrorKind::ContextWindowExceeded {
+            status: Some(400),
+            message: String::new(),
+        };
+        for (url, is_near) in [
+            (near, true),
+            ("http://localhost:8080/v1", true),
+            ("http://[::1]:8080/v1", true),
+            ("https://api.example.org/v1", false),
+            ("https://127.0.0.1.example.org/v1", false),
+        ] {
+            let words = at(full(), url).message();
+            assert_eq!(words.contains("llama-server: -c"), is_near, "{words}");
         }
     }
 

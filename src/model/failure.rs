@@ -329,7 +329,11 @@ impl Report {
         let lower = self.message.to_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
         // llama.cpp says so with a status of its own fault.
-        let is_full = says(&["context size has been exceeded", "exceeds the available context size"]);
+        let is_full = says(&[
+            "context size has been exceeded",
+            "exceeds the available context size",
+            "when context the overflows",
+        ]);
         if is_full
             || not_transient
                 && says(&[
@@ -664,6 +668,11 @@ mod tests {
             (
                 400,
                 r#"[{"error":{"code":400,"message":"The input token count (12) exceeds the maximum number of tokens allowed (8).","status":"INVALID_ARGUMENT"}}]"#,
+                "ContextWindowExceeded",
+            ),
+            (
+                400,
+                r#"{"error":"Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough."}"#,
                 "ContextWindowExceeded",
             ),
             (403, "<html><title>Forbidden</title></html>", "Unauthorized"),

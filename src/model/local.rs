@@ -75,10 +75,26 @@ pub async fn window(client: &ModelClient, model: &str, limit: Duration) -> Optio
         .filter(|window| *window > 0)
 }
 
+impl Found {
+    /// The server with this model in the place of its first. `None` where it has none of that name.
+    #[must_use]
+    pub fn with(&self, model: &str) -> Option<Self> {
+        self.models.iter().any(|one| one == model).then(|| Self {
+            model: model.to_owned(),
+            ..self.clone()
+        })
+    }
+}
+
 /// Asks all candidates at once for their models, for at most `limit`; the first in the list that has one is taken.
 pub async fn detect(candidates: &[Candidate], limit: Duration) -> Option<Found> {
+    detect_all(candidates, limit).await.into_iter().next()
+}
+
+/// All candidates that have a model, in their order; all are asked at once, for at most `limit`.
+pub async fn detect_all(candidates: &[Candidate], limit: Duration) -> Vec<Found> {
     let asked = candidates.iter().map(|candidate| ask(candidate, limit));
-    futures::future::join_all(asked).await.into_iter().flatten().next()
+    futures::future::join_all(asked).await.into_iter().flatten().collect()
 }
 
 /// Whether a model is one to talk to, by its name.

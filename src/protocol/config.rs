@@ -1,6 +1,7 @@
 //! The configuration as a client may read it.
 
 use crate::ids::ThreadId;
+use crate::shown;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -93,4 +94,15 @@ pub struct ConfigWarning {
     /// Counted from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
+}
+
+impl ConfigWarning {
+    /// Behind its place, as compilers write them.
+    pub fn in_words(&self) -> String {
+        match (&self.path, self.line) {
+            (Some(path), Some(line)) => format!("{}:{line}: {}", shown::path(path), self.message),
+            (Some(path), None) => format!("{}: {}", shown::path(path), self.message),
+            (None, _) => self.message.clone(),
+        }
+    }
 }

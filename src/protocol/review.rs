@@ -109,6 +109,9 @@ pub struct ReviewOutput {
     /// From 0 to 1; absent where the reviewer gave none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overall_confidence_score: Option<f64>,
+    /// The reviewer gave no list of findings. What it found, if anything, only `overallExplanation` says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unlisted: bool,
 }
 
 /// A finding that lies on its lines until it is dismissed, its lines change, or the same is reviewed again.

@@ -171,7 +171,8 @@ pub struct ThreadListParams {
     /// Only threads whose preview or name holds this text, whatever the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search_term: Option<String>,
-    /// Where threads were started (`vscode`, `neovim`, `exec`, …). Absent or empty: wherever a person holds them.
+    /// Where threads were started (`vscode`, `neovim`, `exec`, …); `interactive` stands for wherever a person holds them, as absent or
+    /// empty does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<Vec<String>>,
     /// The archived threads in place of the others.

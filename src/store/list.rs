@@ -180,11 +180,16 @@ impl<'a> Filter<'a> {
         let of_folder = self.cwd.is_none_or(|wanted| cwd.components().eq(wanted.components()));
         let of_source = match self.sources {
             None => is_interactive(source),
-            Some(some) => some.iter().any(|name| name.eq_ignore_ascii_case(source)),
+            Some(some) => some
+                .iter()
+                .any(|name| name.eq_ignore_ascii_case(source) || name == INTERACTIVE && is_interactive(source)),
         };
         of_provider && of_folder && of_source
     }
 }
+
+/// Stands for all sources of threads that a person holds.
+pub const INTERACTIVE: &str = "interactive";
 
 /// Whether a person holds such threads. Editors name themselves, so all but a few names count.
 fn is_interactive(source: &str) -> bool {

@@ -325,6 +325,109 @@ async fn bounds_failures_and_wrong_use_have_their_status() {
     assert!(place.model.requests().is_empty());
 }
 
+/// What cannot be done, or was not, is no success.
+#[tokio::test]
+async fn an_answer_that_is_none_is_a_failure() {
+    for (answers, arguments, words) in [
+        (json!([[say("")]]), &["Hello"][..], "the model gave no answer"),
+        (
+            json!([[say("no JSON")]]),
+            &["--output-schema", "schema.json", "Hello"],
+            "the answer is not JSON",
+        ),
+        (
+            json!([[say("{\"a\": 1} and more")]]),
+            &["--output-schema", "schema.json", "Hello"],
+            "the answer is not JSON",
+        ),
+    ] {
+        let place = Place::new(answers).await;
+        place.write("work/schema.json", "{\"type\": \"object\"}");
+        let ran = place.run(arguments).await;
+        assert!(
+            ran.status == Some(1) && ran.err.contains(words),
+            "{arguments:?}: {ran:?}"
+        );
+    }
+    // A model may do what it was asked to without a word.
+    let place = Place::new(json!([[bash("c1", "true")], [say("")]])).await;
+    let ran = place.run(&["Hello"]).await;
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+}
+
+/// A model that cannot be reached is not waited for without end.
+#[tokio::test]
+async fn a_model_out_of_reach_is_given_up() {
+    let place = Place::new(json!([])).await;
+    // A port that nobody listens at.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = free.local_addr().expect("an address").port();
+    drop(free);
+    let config = place.text("home/config.toml");
+    let config = config.replace(&place.model.base_url, &format!("http://127.0.0.1:{port}/v1"));
+    place.write("home/config.toml", &config);
+    let begun = Instant::now();
+    let ran = place.run(&["Hello"]).await;
+    assert!(ran.status == Some(1) && ran.err.contains("given up"), "{ran:?}");
+    assert!(ran.err.contains("cannot be reached"), "{ran:?}");
+    assert!(begun.elapsed() < Duration::from_secs(30), "{ran:?}");
+}
+
+/// What is wrong with the configuration is said; where all of it is lost nothing begins, since nobody knows what it forbids.
+#[tokio::test]
+async fn what_is_wrong_with_the_configuration_is_said() {
+    let place = Place::new(json!([[say("Hello.")]])).await;
+    let config = place.text("home/config.toml");
+    place.write("home/config.toml", &format!("sandbox = 1\n{config}"));
+    let ran = place.run(&["Hello"]).await;
+    assert_eq!((ran.status, ran.out.as_str()), (Some(0), "Hello.\n"), "{ran:?}");
+    assert!(
+        ran.err.contains("warning: ") && ran.err.contains("config.toml:1: "),
+        "{ran:?}"
+    );
+    place.write(
+        "home/config.toml",
+        &format!("sandbox_mode = \"read-only\"\nmodel = \"x\n{config}"),
+    );
+    let ran = place.run(&["Hello"]).await;
+    assert_eq!(ran.status, Some(2), "{ran:?}");
+    assert!(
+        ran.err.contains("not valid TOML") && ran.err.contains("config.toml:2: "),
+        "{ran:?}"
+    );
+    assert_eq!(place.model.requests().len(), 1);
+}
+
+/// The models of the provider, one a line.
+#[tokio::test]
+async fn models_are_listed() {
+    let place = Place::new(json!([])).await;
+    let ran = Place::ran(place.subcommand("model", &["list"])).await;
+    assert!(
+        ran.status == Some(0) && ran.out.starts_with("rehearsal  rehearsal"),
+        "{ran:?}"
+    );
+    let ran = Place::ran(place.subcommand("model", &["list", "--json"])).await;
+    let model: Value = serde_json::from_str(ran.out.lines().next().expect("a line")).expect("JSON");
+    assert_eq!(model["id"], "rehearsal", "{ran:?}");
+    let ran = Place::ran(place.subcommand("model", &["list", "--provider", "nobody"])).await;
+    assert!(ran.status == Some(1) && ran.err.contains("nobody"), "{ran:?}");
+}
+
+/// What runs leave is listed with what editors leave, and found by the beginning of its id.
+#[tokio::test]
+async fn runs_are_listed() {
+    let place = Place::new(json!([[say("Red.")], [say("Blue.")]])).await;
+    assert_eq!(place.run(&["Name a color"]).await.status, Some(0));
+    let ran = Place::ran(place.subcommand("thread", &["list"])).await;
+    let (id, rest) = ran.out.split_once("  ").expect("a line");
+    assert!(rest.contains("(exec) Name a color"), "{ran:?}");
+    let ran = Place::ran(place.subcommand("thread", &["show", "last"])).await;
+    assert!(ran.out.contains("Red."), "{ran:?}");
+    let ran = place.run(&["--resume", &id[..13], "Another one"]).await;
+    assert_eq!((ran.status, ran.out.as_str()), (Some(0), "Blue.\n"), "{ran:?}");
+}
+
 /// A signal stops the turn and its commands; nothing is left.
 #[tokio::test]
 async fn a_signal_stops_it() {
@@ -366,12 +469,16 @@ async fn reviewed(findings: Value) -> Place {
         "overall_confidence_score": 0.8,
     });
     let place = Place::new(json!([[say(&answer.to_string())]])).await;
+    committed(&place);
+    place
+}
+
+fn committed(place: &Place) {
     let work = place.path("work");
     git(&work, &["init", "-q", "-b", "main"]);
     git(&work, &["add", "."]);
     git(&work, &["commit", "-qm", "Begin"]);
     place.write("work/a.txt", "two\n");
-    place
 }
 
 #[tokio::test]
@@ -432,6 +539,26 @@ async fn a_review_that_cannot_be_done_says_so() {
     }
     let log: Value = serde_json::from_str(&place.text("work/found.sarif")).expect("JSON");
     assert_eq!(log["runs"][0]["invocations"][0]["executionSuccessful"], false);
+}
+
+/// A reviewer that only talks may have found anything: that is no review without findings.
+#[tokio::test]
+async fn a_review_without_a_list_is_no_clean_one() {
+    for answer in [
+        "I found a serious bug: it counts wrongly.",
+        "{\"overall_explanation\": \"A bug.\"}",
+    ] {
+        let place = Place::new(json!([[say(answer)]])).await;
+        committed(&place);
+        let ran = Place::ran(place.subcommand("review", &["--sarif", "found.sarif", "--fail-on", "3"])).await;
+        assert!(
+            ran.status == Some(1) && ran.err.contains("no list of findings"),
+            "{ran:?}"
+        );
+        assert!(ran.out.contains("bug") && !ran.out.contains("no findings"), "{ran:?}");
+        let log: Value = serde_json::from_str(&place.text("work/found.sarif")).expect("JSON");
+        assert_eq!(log["runs"][0]["invocations"][0]["executionSuccessful"], false);
+    }
 }
 
 /// What the person's own profile denies is denied here, too, and what `[sandbox_workspace_write]` closes is closed.

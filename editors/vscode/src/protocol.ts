@@ -1752,6 +1752,8 @@ export type ReviewOutput = {
   overallExplanation: string;
   /** From 0 to 1; absent where the reviewer gave none. */
   overallConfidenceScore?: number | null;
+  /** The reviewer gave no list of findings. What it found, if anything, only `overallExplanation` says. */
+  isUnlisted?: boolean;
 };
 
 export type ReviewStartParams = {
@@ -2294,7 +2296,10 @@ export type ThreadListParams = {
   cwd?: string | null;
   /** Only threads whose preview or name holds this text, whatever the case. */
   searchTerm?: string | null;
-  /** Where threads were started (`vscode`, `neovim`, `exec`, …). Absent or empty: wherever a person holds them. */
+  /**
+   * Where threads were started (`vscode`, `neovim`, `exec`, …); `interactive` stands for wherever a person holds them, as absent or
+   * empty does.
+   */
   sources?: Array<string> | null;
   /** The archived threads in place of the others. */
   archived?: boolean;

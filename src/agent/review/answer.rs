@@ -22,6 +22,8 @@ pub(super) struct Answer {
     pub(super) verdict: Option<ReviewVerdict>,
     pub(super) explanation: String,
     pub(super) confidence: Option<f64>,
+    /// It has no list of findings, nor says that there is nothing to find.
+    pub(super) is_unlisted: bool,
 }
 
 /// Where the reviewer says that a finding lies.
@@ -76,6 +78,7 @@ pub(super) fn read(text: &str) -> Answer {
     };
     whole().or_else(inner).unwrap_or_else(|| Answer {
         explanation: cut(text, MOST_EXPLANATION),
+        is_unlisted: true,
         ..Answer::default()
     })
 }
@@ -97,6 +100,7 @@ fn answer(value: &Value) -> Option<Answer> {
     }
     Some(Answer {
         findings,
+        is_unlisted: list.is_none() && verdict != Some(ReviewVerdict::Correct),
         verdict,
         explanation: cut(&explanation.unwrap_or_default(), MOST_EXPLANATION),
         confidence: get(object, &["overall_confidence_score", "confidence_score", "confidence"]).and_then(share),
@@ -323,12 +327,16 @@ mod tests {
         ] {
             let only = Answer {
                 explanation: text.to_owned(),
+                is_unlisted: true,
                 ..Answer::default()
             };
             assert_eq!(read(text), only, "{text}");
         }
         let empty = read("{\"findings\": []}");
         assert_eq!(empty, Answer::default());
+        // A verdict without a list says enough only where there is nothing to find.
+        assert!(!read("{\"overall_correctness\": \"patch is correct\"}").is_unlisted);
+        assert!(read("{\"overall_correctness\": \"patch is incorrect\"}").is_unlisted);
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub(super) enum Outcome<'a> {
 /// For the person, in Markdown. Paths are shown from `cwd`.
 pub(super) fn summary(words: &str, output: &ReviewOutput, cwd: &Path) -> String {
     let count = match output.findings.len() {
+        _ if output.is_unlisted => "the reviewer gave no list of findings".to_owned(),
         0 => "no findings".to_owned(),
         1 => "1 finding".to_owned(),
         count => format!("{count} findings"),
@@ -170,6 +171,7 @@ mod tests {
             overall_correctness: Some(ReviewVerdict::Incorrect),
             overall_explanation: " It panics. \n".to_owned(),
             overall_confidence_score: None,
+            is_unlisted: false,
         };
         assert_eq!(
             summary("uncommitted changes", &output, cwd),
@@ -200,6 +202,15 @@ mod tests {
         assert!(
             told.contains("<results>\nFine.\n</results>") && !told.contains("Findings"),
             "{told}"
+        );
+        let unlisted = ReviewOutput {
+            overall_explanation: "It adds what it should subtract.".to_owned(),
+            is_unlisted: true,
+            ..ReviewOutput::default()
+        };
+        assert_eq!(
+            summary("x", &unlisted, cwd),
+            "**Review of x: the reviewer gave no list of findings.**\n\nIt adds what it should subtract."
         );
         let nothing = ReviewOutput {
             overall_explanation: " \n".to_owned(),

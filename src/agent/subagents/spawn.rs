@@ -173,6 +173,7 @@ impl Agent {
             warnings: Vec::new(),
             notes: Vec::new(),
             refused: Vec::new(),
+            is_lost: false,
             values: serde_json::Value::Null,
         };
         Ok(self.launch(Launch {

@@ -680,7 +680,7 @@ impl Actor {
             self.show_settings();
         }
         for warning in self.conversation.new_reports(Subject::Configuration, &loaded.warnings) {
-            self.conversation.warn(None, crate::agent::in_words(&warning));
+            self.conversation.warn(None, warning.in_words());
         }
     }
 

@@ -8,7 +8,7 @@ use crate::agent::prompt::Environment;
 use crate::agent::provider::{Provider, Unresolved};
 use crate::agent::sampling;
 use crate::agent::turn::{Ended, Turn};
-use crate::agent::{in_words, mode, small, undo};
+use crate::agent::{mode, small, undo};
 use crate::model::retry::Retry;
 use crate::protocol::config::ConfigWarning;
 use crate::protocol::event::EventKind;
@@ -103,13 +103,13 @@ pub(in crate::agent) async fn find_provider(turn: &Turn, mut begin: impl FnMut(O
     let (services, config) = (turn.services.clone(), turn.config.clone());
     let rules = aside(move || services.rules(&config)).await;
     for warning in turn.conversation.new_reports(Subject::Rules, rules.reports()) {
-        turn.warn(in_words(&warning));
+        turn.warn(warning.in_words());
     }
     for warning in turn
         .conversation
         .new_reports(Subject::Model, &of_model(turn, &provider))
     {
-        turn.warn(in_words(&warning));
+        turn.warn(warning.in_words());
         if let Some(id) = &provider.stands_in {
             let settings = ThreadSettings {
                 model: provider.model.clone(),
@@ -132,7 +132,7 @@ fn of_model(turn: &Turn, provider: &Provider) -> Vec<ConfigWarning> {
     let mut words = Vec::new();
     if provider.stands_in.is_some() {
         words.push(format!(
-            "No key is set for {}, so {model} answers, which {} on this machine has loaded.",
+            "No key is set for {}: {model} of {} on this machine answers.",
             shown::line(&turn.settings.model_provider),
             shown::line(&provider.client.provider().name)
         ));
@@ -144,7 +144,7 @@ fn of_model(turn: &Turn, provider: &Provider) -> Vec<ConfigWarning> {
                  config.toml if it is another."
             ),
             None => format!(
-                "The model {model} is not known, nor is its context window. Set model_context_window in config.toml."
+                "The model {model} is not known, nor is its context window. Set model_context_window in config.toml, for example to 8192."
             ),
         });
     }

@@ -22,8 +22,8 @@ impl Progress {
             EventKind::ItemCompleted(completed) if !completed.withdrawn => self.item(&completed.item),
             EventKind::Warning(warning) => Some(format!("warning: {}", shown::line(&warning.message))),
             EventKind::TurnRetrying(retrying) => Some(format!(
-                "retrying in {} ms: {}",
-                retrying.delay_ms,
+                "retrying in {:.1} s: {}",
+                retrying.delay_ms as f64 / 1000.0,
                 shown::line(&retrying.message)
             )),
             _ => None,
@@ -72,7 +72,11 @@ impl Progress {
                     .iter()
                     .map(|change| self.name(&change.path, &change.kind))
                     .collect();
-                Some(format!("changed by a command, {count}: {}", short(&names.join(", "))))
+                let files = if count == 1 { "file" } else { "files" };
+                Some(format!(
+                    "a command changed {count} {files}: {}",
+                    short(&names.join(", "))
+                ))
             }
             ThreadItem::McpToolCall { title, status, .. } | ThreadItem::ToolCall { title, status, .. } => {
                 let end = match status {

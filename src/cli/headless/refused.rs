@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
+/// The tool by which the model asks for more than it may.
+const REQUEST_PERMISSIONS: &str = "request_permissions";
 /// Named in the last line; the output has all of them.
 const MOST_NAMED: usize = 5;
 
@@ -44,6 +46,13 @@ impl Refused {
                 title,
                 ..
             } => self.declined.push(shown::line(title)),
+            // What the policy gives nobody is no failure of the tool.
+            ThreadItem::ToolCall {
+                status: ItemStatus::Failed,
+                tool,
+                title,
+                ..
+            } if tool == REQUEST_PERMISSIONS => self.declined.push(shown::line(title)),
             ThreadItem::FileChange { status, changes, .. } => self.changed(*status, changes),
             _ => {}
         }

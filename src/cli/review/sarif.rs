@@ -17,7 +17,8 @@ const RULES: [(&str, &str, &str); 4] = [
 /// What paths are relative to, as code scanning names it.
 const ROOT: &str = "%SRCROOT%";
 
-/// A log with one run, as JSON text. Places are relative to `root`. Without a review, the run is not called successful.
+/// A log with one run, as JSON text. Places are relative to `root`. Without a review, or one that lists what it found, the run is not
+/// called successful.
 pub(super) fn log(review: Option<&ReviewOutput>, root: &Path) -> String {
     let findings = review.map(|review| review.findings.as_slice()).unwrap_or_default();
     let rules: Vec<Value> = RULES
@@ -33,7 +34,7 @@ pub(super) fn log(review: Option<&ReviewOutput>, root: &Path) -> String {
     let mut run = json!({
         "tool": {"driver": {"name": "Countersign", "semanticVersion": env!("CARGO_PKG_VERSION"), "rules": rules}},
         "columnKind": "unicodeCodePoints",
-        "invocations": [{"executionSuccessful": review.is_some()}],
+        "invocations": [{"executionSuccessful": review.is_some_and(|review| !review.is_unlisted)}],
         "results": findings.iter().map(|finding| result(finding, root)).collect::<Vec<_>>(),
     });
     if let Some(review) = review {
@@ -130,6 +131,7 @@ mod tests {
             overall_correctness: Some(ReviewVerdict::Incorrect),
             overall_explanation: "It breaks.".to_owned(),
             overall_confidence_score: None,
+            is_unlisted: false,
         };
         let log: Value = serde_json::from_str(&log(Some(&review), Path::new("/w"))).expect("JSON");
         assert_eq!(log["version"], "2.1.0");

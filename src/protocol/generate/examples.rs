@@ -1545,6 +1545,7 @@ fn review() -> ReviewOutput {
         overall_correctness: Some(ReviewVerdict::Incorrect),
         overall_explanation: "Large inputs give a wrong sum.".into(),
         overall_confidence_score: Some(0.9),
+        is_unlisted: false,
     }
 }
 
@@ -1855,9 +1856,9 @@ fn approval() -> CommandApproval {
             level: RiskLevel::Low,
             description: "It only downloads the packages that the lock file names.".into(),
         }),
-        session_scope: "`cargo fetch` on paths in /home/ada/sums, with harmless options only, outside the sandbox".into(),
+        session_scope: "`cargo fetch` on paths in /home/ada/sums and /tmp, with harmless options only, outside the sandbox".into(),
         always_rule: Some(AlwaysRule {
-            text: "`cargo fetch` on paths in /home/ada/sums, with harmless options only, outside the sandbox, in every session".into(),
+            text: "`cargo fetch` on paths in /home/ada/sums and /tmp, with harmless options only, outside the sandbox, in every session".into(),
             title: "cargo fetch".into(),
             toml: "[[rule]]\nprefix = [\"cargo\", \"fetch\"]\ndecision = \"allow\"\nsandbox = \"outside\"\npaths = \"here\"\nfolder = \"/home/ada/sums\"\nhosts = []\noptions = []\n"
                 .into(),

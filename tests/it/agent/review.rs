@@ -227,7 +227,7 @@ async fn a_review_is_told_from_its_beginning_to_its_note() {
     let exited = story.item("exitedReviewMode");
     assert_eq!(exited["output"], completed["output"]);
     assert!(
-        story.said()[0].contains("Review of uncommitted changes: no findings"),
+        story.said()[0].contains("Review of uncommitted changes: the reviewer gave no list of findings"),
         "{:?}",
         story.said()
     );
