@@ -12,8 +12,19 @@ local config = {
   cmd = { 'countersign' },
   root_markers = { '.git', '.hg', '.svn' },
 }
+-- Where a chat was opened: it belongs to the server that works there, wherever its file is kept.
+local chat_root
+local function root_of(buf)
+  local in_chat = vim.api.nvim_buf_get_name(buf):match('%.countersign%.md$')
+  return in_chat and chat_root or vim.fs.root(buf, config.root_markers)
+end
 if vim.lsp.config and vim.lsp.enable then
-  vim.lsp.config('countersign', { cmd = config.cmd, root_markers = config.root_markers })
+  vim.lsp.config('countersign', {
+    cmd = config.cmd,
+    root_dir = function(buf, start)
+      start(root_of(buf))
+    end,
+  })
   vim.lsp.enable('countersign')
 else
   vim.api.nvim_create_autocmd('FileType', {
@@ -21,7 +32,7 @@ else
     callback = function(event)
       local file = vim.api.nvim_buf_get_name(event.buf)
       if vim.bo[event.buf].buftype == '' and file ~= '' then
-        local root = vim.fs.root(event.buf, config.root_markers) or vim.fs.dirname(file)
+        local root = root_of(event.buf) or vim.fs.dirname(file)
         vim.lsp.start({ name = config.name, cmd = config.cmd, root_dir = root }, { bufnr = event.buf })
       end
     end,
@@ -99,11 +110,13 @@ end, { range = true, desc = 'List what the agent offers here' })
 
 -- 3. Commands of the server that belong to no place in a file.
 local function execute(command, argument)
-  local client = vim.lsp.get_clients({ name = 'countersign' })[1]
+  local here = vim.lsp.get_clients({ bufnr = vim.api.nvim_get_current_buf(), name = 'countersign' })
+  local client = here[1] or vim.lsp.get_clients({ name = 'countersign' })[1]
   if not client then
     vim.notify('Countersign is not running; see :checkhealth vim.lsp and :LspLog', vim.log.levels.WARN)
     return
   end
+  chat_root = client.config.root_dir or chat_root
   local function answered(err)
     if err then
       vim.notify('Countersign: ' .. err.message, vim.log.levels.ERROR)

@@ -65,7 +65,9 @@ local function tail(thread)
   vim.list_extend(lines, require('countersign.setup').page(thread))
   vim.list_extend(lines, require('countersign.recover').box(thread))
   if thread.turn and not thread.retrying then
-    add(('● working%s · :Countersign stop'):format(elapsed(thread)), 'CountersignRunning')
+    local waits = { waitingOnApproval = 'your approval', waitingOnUserInput = 'your answer' }
+    local state = waits[thread.status] and 'waiting for ' .. waits[thread.status] or 'working' .. elapsed(thread)
+    add(('● %s · :Countersign stop'):format(state), 'CountersignRunning')
   elseif not thread.live and not thread.deleted then
     add('○ not loaded (:Countersign resume)', 'CountersignQuiet')
   end
@@ -147,10 +149,11 @@ local function everything(thread)
   return list
 end
 
-local function notices(chat, thread)
+--- Puts what is not in the buffer yet, of that what came before an item where one is given by its number.
+local function notices(chat, thread, before)
   for i, notice in ipairs(thread.notices) do
     local id = 'notice:' .. i
-    if not chat.transcript.by_id[id] then
+    if not chat.transcript.by_id[id] and (not before or (notice.after or 0) < before) then
       local group = notice.level == 'error' and 'CountersignFailed' or 'CountersignConflict'
       local block = { lines = words.lines(notice.message), marks = {} }
       for line = 1, #block.lines do
@@ -180,11 +183,12 @@ local function write(chat)
         break
       elseif chat.dirty[(item.turn or '') .. item.id] then
         left = left - 1
-        list[#list + 1] = item
+        list[#list + 1] = i
       end
     end
     for i = #list, 1, -1 do
-      put_item(chat, thread, list[i])
+      notices(chat, thread, list[i])
+      put_item(chat, thread, thread.items[list[i]])
     end
     chat.dirty = {}
     for id in pairs(chat.ended) do

@@ -114,6 +114,15 @@ function M.has_file(proposal, path)
   end)
 end
 
+--- Whether one of the proposals that wait changes a file.
+---@param path? string
+---@return boolean
+function M.is_of_some(path)
+  return vim.iter(M.list()):any(function(proposal)
+    return M.has_file(proposal, path)
+  end)
+end
+
 --- The first line of a hunk.
 ---@param hunk table
 ---@return string
@@ -171,7 +180,7 @@ function M.created(params, id)
   if not M.is_waiting(proposal) or proposal.autoApproved then
     return
   end
-  client.tell('pending review: ' .. M.summary(proposal) .. '. :Countersign diff')
+  client.tell('pending review: ' .. M.summary(proposal) .. '. :Countersign next, accept')
   if require('countersign.config').get().review.open == 'side' then
     require('countersign.review.side').open(proposal, nil, nil, true)
   end

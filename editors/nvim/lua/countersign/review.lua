@@ -143,6 +143,9 @@ local function targets(scope)
     end
   else
     local place, several = here()
+    -- In a conversation, or wherever there is no change, the only one there is can be meant.
+    local open = proposals.open_hunks()
+    place = place or (#open == 1 and not proposals.is_of_some(subject(vim.api.nvim_get_current_buf())) and open[1] or nil)
     if several then
       client.tell('nothing is decided: two changes cover this line. :Countersign diff opens the sides; decide there.', vim.log.levels.WARN)
       return nil
@@ -153,7 +156,7 @@ local function targets(scope)
   if #list == 0 then
     local where = { hunk = 'on this line', file = 'for this file', all = 'for you' }
     local path = scope ~= 'all' and subject(vim.api.nvim_get_current_buf()) or nil
-    client.tell(proposals.none(where[scope], ':Countersign hunks lists those that wait.', path))
+    client.tell(proposals.none(where[scope], ':Countersign next goes to those that wait, accept all decides on them.', path))
     return nil
   end
   return list

@@ -25,7 +25,7 @@ local M = {}
 ---@field agent? table What makes it a sub-agent.
 ---@field diff? string
 ---@field mcp table<string, table>
----@field notices table[] Warnings and failures beside turns.
+---@field notices table[] Warnings and failures beside turns, each with the number of items that came before it (`after`).
 ---@field live boolean
 ---@field used integer Rises with use; the highest is the person's current one.
 
@@ -354,11 +354,11 @@ apply['mcp/status'] = function(thread, params)
   thread.mcp[params.server] = params
 end
 apply['warning'] = function(thread, params)
-  thread.notices[#thread.notices + 1] = { level = 'warning', message = params.message }
+  thread.notices[#thread.notices + 1] = { level = 'warning', message = params.message, after = #thread.items }
 end
 apply['error'] = function(thread, params)
   if not params.turnId then
-    thread.notices[#thread.notices + 1] = { level = 'error', message = params.error.message }
+    thread.notices[#thread.notices + 1] = { level = 'error', message = params.error.message, after = #thread.items }
   end
 end
 apply['guardian/assessment'] = function(thread, params)

@@ -454,6 +454,28 @@ tests['deltas and the final form come to the same'] = function()
   T.equal(shown(chat.buf), '## Countersign\n\nHello there.\n\n**Failed:** No key. Set one.\n')
 end
 
+tests['what is said beside an answer stands where it came'] = function()
+  local threads = require('countersign.threads')
+  local at = { threadId = 'n', turnId = 'u', seq = 1 }
+  local function hear(kind, params)
+    threads.apply(kind, vim.tbl_extend('force', at, params), 1)
+  end
+  hear('thread/started', { thread = { id = 'n', preview = 'p', cwd = '/x', status = 'idle' } })
+  hear('turn/started', { turn = { id = 'u', kind = 'regular', status = 'inProgress' } })
+  hear('item/completed', { item = { type = 'userMessage', id = 'w', content = { { type = 'text', text = 'Question' } } } })
+  local chat = require('countersign.chat').buffer('n')
+  T.wait('the question', function()
+    return shown(chat.buf):find('Question', 1, true) ~= nil
+  end)
+  hear('warning', { message = 'Nobody knows its window.' })
+  hear('item/completed', { item = { type = 'agentMessage', id = 'm', text = 'Answer' } })
+  hear('warning', { message = 'It is over.' })
+  T.wait('all of it', function()
+    return shown(chat.buf):find('It is over.', 1, true) ~= nil
+  end)
+  T.check(shown(chat.buf):find('Question.*Nobody knows.*Answer.*It is over'), shown(chat.buf))
+end
+
 --- Without the blank lines at its end.
 local function trimmed(lines)
   lines = vim.list_slice(lines)

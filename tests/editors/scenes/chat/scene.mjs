@@ -58,7 +58,7 @@ export async function play(editor) {
   await editor.typeOut("<Cmd>startinsert<CR>!echo from-the-shell");
   await editor.typeOut("<Esc><Cmd>write<CR>");
   await editor.chatHas("from-the-shell\n");
-  check("a command of the person's own runs in the chat", /`\$ echo from-the-shell`.*yours/.test(await editor.chat()), await editor.chat());
+  check("a command of the person's own runs in the chat", /`\$ echo from-the-shell`.*run by you/.test(await editor.chat()), await editor.chat());
   await editor.idle();
   equal("and the model hears nothing of it", requests().length, before);
 

@@ -21,6 +21,9 @@ local M = { deeds = deeds.line, span = deeds.span }
 --- Lines that are kept of an output; the middle goes.
 local MOST_LINES = 400
 
+--- Lines of a command of the person's own that stay open once it is done.
+local MOST_OPEN = 40
+
 local confined = { readOnly = 'sandbox, reads only', workspace = 'sandbox', outside = 'outside the sandbox' }
 
 --- Each line by itself.
@@ -224,7 +227,7 @@ function blocks.commandExecution(item)
   local command = M.lines(item.command or '')
   local more = { confined[item.confined] or item.confined }
   if item.source == 'user' then
-    more = { 'yours' }
+    more = { 'run by you' }
   end
   if item.exitCode and item.exitCode ~= 0 then
     table.insert(more, 1, ('exit %d'):format(item.exitCode))
@@ -255,6 +258,10 @@ function blocks.commandExecution(item)
   end
   if item.reason and item.status ~= 'completed' then
     block.lines[#block.lines + 1] = aside(item.reason)
+  end
+  -- Who runs a command wants to see what it says.
+  if item.source == 'user' and #block.lines <= MOST_OPEN then
+    block.fold = nil
   end
   return block
 end
@@ -302,7 +309,7 @@ function blocks.fileChange(item)
     end
   end
   if item.status == 'inProgress' and item.proposalId then
-    block.status = { { ' pending review', 'CountersignRunning' }, { ' · :Countersign diff, accept, reject', 'CountersignQuiet' } }
+    block.status = { { ' pending review', 'CountersignRunning' }, { ' · :Countersign accept, reject', 'CountersignQuiet' } }
   elseif item.autoApproved then
     block.status[#block.status + 1] = { ' · accepted by your policy', 'CountersignQuiet' }
   end

@@ -131,7 +131,7 @@ return {
   end, run = function(call)
     require('countersign.notices').overrule(call.words)
   end },
-  servers = { desc = 'The MCP servers and how they are', run = function()
+  servers = { desc = 'Show the MCP servers and their status', run = function()
     client.with(function(server)
       client.request(server, 'mcp/list', {}, function(result)
         local lines = {}
