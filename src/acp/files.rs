@@ -62,6 +62,11 @@ impl Files {
         *self.0.can.lock().unwrap_or_else(PoisonError::into_inner) = can;
     }
 
+    /// Whether the client can be asked what a file holds.
+    pub(super) fn reads(&self) -> bool {
+        self.can().read
+    }
+
     fn can(&self) -> Abilities {
         *self.0.can.lock().unwrap_or_else(PoisonError::into_inner)
     }

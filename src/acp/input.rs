@@ -9,11 +9,11 @@ use serde_json::Value;
 /// Characters of a text that the client puts in line.
 const MOST_EMBEDDED: usize = 200_000;
 
-/// The blocks of `session/prompt`.
+/// The blocks of `session/prompt`. `reads`: the client can be asked what a file holds as the person sees it.
 ///
 /// # Errors
 /// A block cannot be meant as it stands; which, and why.
-pub(super) fn input(blocks: &Value) -> Result<Vec<UserInput>, Failure> {
+pub(super) fn input(blocks: &Value, reads: bool) -> Result<Vec<UserInput>, Failure> {
     let Some(blocks) = blocks.as_array() else {
         return Err(Failure::params("`prompt` must be a list of content blocks."));
     };
@@ -41,8 +41,9 @@ pub(super) fn input(blocks: &Value) -> Result<Vec<UserInput>, Failure> {
             Some("resource") => {
                 let uri = text("/resource/uri").ok_or_else(|| wrong("has no `resource.uri`"))?;
                 match text("/resource/text") {
-                    // What lies on the disk, or in a buffer, is read as the person sees it.
-                    _ if path(uri).is_some() => inputs.push(link(uri, None)),
+                    // What lies on the disk, or in a buffer, is read as the person sees it; where nobody can be asked for that, what
+                    // was sent is what they see.
+                    words if path(uri).is_some() && (reads || words.is_none()) => inputs.push(link(uri, None)),
                     Some(words) => {
                         let end = words.floor_char_boundary(MOST_EMBEDDED);
                         inputs.push(UserInput::Text {
@@ -192,9 +193,12 @@ mod tests {
             ),
         ];
         for (block, wanted) in good {
-            assert_eq!(input(&json!([block])), Ok(vec![wanted]), "{block}");
+            assert_eq!(input(&json!([block]), true), Ok(vec![wanted]), "{block}");
         }
-        assert_eq!(input(&json!([])), Ok(vec![]));
+        let unsaved = json!({"type": "resource", "resource": {"uri": "file:///w/a.rs", "text": "new"}});
+        let shown = text("<resource uri=\"file:///w/a.rs\">\nnew\n</resource>");
+        assert_eq!(input(&json!([unsaved]), false), Ok(vec![shown]));
+        assert_eq!(input(&json!([]), true), Ok(vec![]));
         for bad in [
             json!(null),
             json!({}),
@@ -208,7 +212,7 @@ mod tests {
             json!([{"type": "resource", "resource": {"uri": "x:y", "blob": "AA=="}}]),
             json!([{"type": "made up"}]),
         ] {
-            assert_eq!(input(&bad).map_err(|failure| failure.code), Err(-32602), "{bad}");
+            assert_eq!(input(&bad, true).map_err(|failure| failure.code), Err(-32602), "{bad}");
         }
     }
 }

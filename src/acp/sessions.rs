@@ -190,7 +190,7 @@ impl Server {
 
     pub(super) async fn prompt(&self, params: &Value, taken: &Taken) -> Result<Option<Value>, Failure> {
         let session = self.session(params)?;
-        let mut content = input::input(&params["prompt"])?;
+        let mut content = input::input(&params["prompt"], self.files.reads())?;
         tokio::select! {
             admitted = self.admit_offered(&session.thread) => admitted?,
             () = taken.stop.cancelled() => return Ok(Some(json!({"stopReason": "cancelled"}))),
