@@ -22,13 +22,17 @@ pub struct Args {
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum EditorName {
+    #[value(alias = "hx")]
     Helix,
     Emacs,
+    #[value(alias = "kak")]
     Kakoune,
     Sublime,
     Zed,
     Vim,
+    #[value(alias = "nvim")]
     Neovim,
+    #[value(alias = "code")]
     Vscode,
 }
 

@@ -18,8 +18,8 @@ const LONGEST_PROMPT: u64 = 4 << 20;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit status: 0 done; 1 failed; 2 wrong use; 3 done, but something that the agent wanted to do was refused; \
-                        4 a bound was reached; 130 stopped by a signal."
+    after_help = "Exit status: 0 done; 1 failed; 2 usage error; 3 done, but something that the agent wanted to do was refused; \
+                        4 a limit was reached; 130 stopped by a signal."
 )]
 pub struct Args {
     /// What to do. `-`, or nothing where standard input is no terminal: it is read from there.
@@ -134,7 +134,8 @@ fn prompt(args: &Args) -> Result<String, String> {
     // A command of the person's own would run outside the sandbox.
     if text.starts_with('!') {
         return Err(
-            "a prompt that begins with `!` is a command of your own; run it yourself, or begin otherwise".to_owned(),
+            "a prompt that begins with `!` is a command of your own; run it yourself, or begin it differently"
+                .to_owned(),
         );
     }
     Ok(text)

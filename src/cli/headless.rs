@@ -315,6 +315,8 @@ async fn turn(agent: &Agent, task: Task, common: &Common, conclude: &dyn Fn(&Out
         most_connections,
         unreachable: None,
         did_something: false,
+        terminals: BTreeMap::new(),
+        only_reads: task.command == "exec" && task.sandbox == SandboxMode::ReadOnly,
     };
     let mut signal = std::pin::pin!(super::signal::asked_to_end());
     let mut is_stopped = false;
@@ -356,7 +358,10 @@ async fn turn(agent: &Agent, task: Task, common: &Common, conclude: &dyn Fn(&Out
 
 async fn begin(handle: &ThreadHandle, work: Work) -> Result<Started, AgentError> {
     match work {
-        Work::Turn(start) => handle.start_turn(*start).await,
+        Work::Turn(start) => {
+            handle.check_prompt(&start.content).await?;
+            handle.start_turn(*start).await
+        }
         Work::Review(target) => handle.review(target).await,
     }
 }
@@ -378,6 +383,10 @@ struct Run<'a> {
     /// Why the model could not be reached, so often that the run is ended.
     unreachable: Option<String>,
     did_something: bool,
+    /// Commands that run in terminals, with their conversation and number.
+    terminals: BTreeMap<(ThreadId, u32), String>,
+    /// Changes need more than this run may.
+    only_reads: bool,
 }
 
 impl Run<'_> {
@@ -406,6 +415,16 @@ impl Run<'_> {
                     | ThreadItem::ToolCall { .. }
             )
         );
+        match &event.kind {
+            EventKind::TerminalStarted(started) => {
+                let place = (event.at.thread_id.clone(), started.terminal.terminal_id);
+                self.terminals.insert(place, started.terminal.command.clone());
+            }
+            EventKind::TerminalExited(exited) => {
+                self.terminals.remove(&(event.at.thread_id.clone(), exited.terminal_id));
+            }
+            _ => {}
+        }
         // In an editor a person sees it, and may stop it; here it would be tried without end.
         if let EventKind::TurnRetrying(retrying) = &event.kind
             && retrying.limit.is_none()
@@ -444,13 +463,20 @@ impl Run<'_> {
                 return FAILED;
             }
         };
+        for command in self.terminals.values() {
+            say_plainly(&format!("ended with the run: $ {}", progress::short(command)));
+        }
         if let Some(cost) = ended.cost.filter(|_| !self.json) {
             say_plainly(&format!("cost {cost}"));
         }
         match (ended.turn.status, &ended.turn.error) {
             (TurnStatus::Completed, _) if self.refused.is_empty() => status,
             (TurnStatus::Completed, _) => {
-                say(&format!("done, but not all of it: {}", self.refused));
+                let hint = match self.only_reads && self.refused.has_unchanged() {
+                    true => "; it only reads unless you add --sandbox workspace-write",
+                    false => "",
+                };
+                say(&format!("done, but not all of it: {}{hint}", self.refused));
                 REFUSED
             }
             (_, Some(error)) => {

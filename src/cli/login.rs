@@ -60,20 +60,20 @@ impl Place {
 pub fn run(args: Args) -> ExitCode {
     in_place(async |place| {
         match args.wish {
-        Some(Wish::Status) => Ok(status(&place)),
-        None if args.with_api_key => with_key(&place).await,
-        None if args.device => by_code(&place).await,
-        // Without an authorization server a key is the only way.
-        None if place.takes_key_only() => match io::stdin().is_terminal() {
-            true => with_key(&place).await,
-            false => Err(
-                "A key is what to sign in with here, since [login] in config.toml names no authorization server. Pipe it in: \
+            Some(Wish::Status) => Ok(status(&place)),
+            None if args.with_api_key => with_key(&place).await,
+            None if args.device => by_code(&place).await,
+            // Without an authorization server a key is the only way.
+            None if place.takes_key_only() => match io::stdin().is_terminal() {
+                true => with_key(&place).await,
+                false => Err(
+                    "Sign in with a key here, since [login] in config.toml names no authorization server. Pipe it in: \
                  countersign login --with-api-key < file"
-                    .to_owned(),
-            ),
-        },
-        None => by_browser(&place).await,
-    }
+                        .to_owned(),
+                ),
+            },
+            None => by_browser(&place).await,
+        }
     })
 }
 

@@ -69,7 +69,7 @@ fn list(wish: &List) -> Result<String, String> {
         let models = provider::offered(Arc::new(config), id, current, agent.services().clone()).await;
         if models.is_empty() {
             return Err(format!(
-                "{} ({}) lists no models; `countersign doctor` looks whether it can be reached",
+                "{} ({}) lists no models; `countersign doctor` checks whether it can be reached",
                 shown::line(&name),
                 shown::line(&address)
             ));

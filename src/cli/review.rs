@@ -16,8 +16,8 @@ const FOUND: u8 = 5;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit status: 0 done; 1 failed; 2 wrong use; 3 done, but something that the reviewer wanted to do was refused; 4 a bound \
-                  was reached; 5 something was found (with --fail-on); 130 stopped by a signal."
+    after_help = "Exit status: 0 done; 1 failed; 2 usage error; 3 done, but something that the reviewer wanted to do was refused; 4 \
+                  a limit was reached; 5 something was found (with --fail-on); 130 stopped by a signal."
 )]
 pub struct Args {
     /// What to review, in words. Without it, and without another target: what is not committed.
@@ -114,7 +114,7 @@ fn conclude(args: &Args, outcome: &Outcome<'_>) -> Result<u8, String> {
     }
     if outcome.review.is_some_and(|review| review.is_unlisted) {
         return Err(
-            "the reviewer gave no list of findings, so nobody knows whether it found anything but from its words; run it again, or \
+            "the reviewer gave no list of findings, so only its own words say whether it found anything; run it again, or \
              with another model (--model)"
                 .to_owned(),
         );

@@ -130,7 +130,7 @@ fn connect(args: &Args, home: &std::path::Path) -> Result<Wire, String> {
         }
         if !is_here {
             say(format!(
-                "countersign: WARNING: {address} can be reached from other machines, and what is said there, the secret too, \
+                "countersign: WARNING: {address} can be reached from other machines, and all traffic, the secret included, \
                  can be read on the way; an ssh tunnel to 127.0.0.1 is safer"
             ));
         }

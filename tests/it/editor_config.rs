@@ -33,6 +33,15 @@ fn every_editor_has_its_configuration() {
     for editor in ALL {
         assert!(printed(editor).contains("countersign"), "{editor}");
     }
+    // By the names that people type, too.
+    for (short, editor) in [
+        ("nvim", "neovim"),
+        ("hx", "helix"),
+        ("kak", "kakoune"),
+        ("code", "vscode"),
+    ] {
+        assert_eq!(printed(short), printed(editor), "{short}");
+    }
     let unknown = Command::new(env!("CARGO_BIN_EXE_countersign"))
         .args(["editor-config", "ed"])
         .output()

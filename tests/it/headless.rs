@@ -178,9 +178,27 @@ async fn what_nobody_may_be_asked_about_is_refused_and_said() {
         "done, but not all of it",
         "refused: touch /var/tmp/never",
         "a.txt was not changed",
+        "add --sandbox workspace-write",
     ] {
         assert!(ran.err.contains(words), "{words}: {ran:?}");
     }
+}
+
+/// What is asked for by its own tool and not given is refused as well; what still runs at the end is ended, and named.
+#[tokio::test]
+async fn what_is_not_given_and_what_is_cut_off_is_said() {
+    let asks = json!({"call": {"tool": "request_permissions", "id": "c1", "arguments": {
+        "permissions": [{"type": "network"}], "reason": "To look it up.",
+    }}});
+    let runs_on = json!({"call": {"tool": "exec_command", "id": "c2", "arguments": {
+        "cmd": "sleep 100; touch late", "yield_time_ms": 300,
+    }}});
+    let place = Place::new(json!([[asks], [runs_on], [say("Done.")]])).await;
+    let ran = place.run(&["-s", "workspace-write", "Go"]).await;
+    assert_eq!(ran.status, Some(3), "{ran:?}");
+    assert!(ran.err.contains("refused: Ask for permissions"), "{ran:?}");
+    assert!(ran.err.contains("ended with the run: $ "), "{ran:?}");
+    assert!(ran.err.contains("touch late"), "{ran:?}");
 }
 
 /// A change that came to nothing at first and was made in the end is no refusal.

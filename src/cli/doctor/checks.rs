@@ -70,7 +70,7 @@ fn sandbox() -> Check {
     if !status.can_confine {
         let advice = match status.platform.as_str() {
             "linux" => "Use a Linux kernel of 5.13 or newer with Landlock, outside of containers that forbid it.",
-            "macos" => "macOS brings /usr/bin/sandbox-exec along; see why it cannot be started.",
+            "macos" => "macOS comes with /usr/bin/sandbox-exec; find out why it cannot be started.",
             _ => "Work on Linux or macOS (on Windows: in WSL 2), or set full access, if you trust all that runs.",
         };
         return Check::new(

@@ -111,7 +111,8 @@ fn word(status: ItemStatus) -> &'static str {
     }
 }
 
-fn short(text: &str) -> String {
+/// On one line, cut.
+pub(super) fn short(text: &str) -> String {
     let line = shown::line(text);
     match line.char_indices().nth(LONGEST) {
         Some((at, _)) => format!("{}…", &line[..at]),

@@ -67,6 +67,11 @@ impl Refused {
         }
     }
 
+    /// Whether a file that the agent wanted to change was not.
+    pub(super) fn has_unchanged(&self) -> bool {
+        !self.unchanged.is_empty()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.declined.is_empty() && self.unchanged.is_empty()
     }
