@@ -745,8 +745,8 @@ fn replace_servers(by_project: &Map<String, Value>, merged: &mut Merged, checker
     let replaced = described::replace(merged, by_project);
     for name in &replaced {
         let message = format!(
-            "The project describes the MCP server {name:?} itself, so nothing holds for it here of what you have said of yours: \
-             its address, tokens, trust and tools are the project's."
+            "The project describes the MCP server {name:?} itself, so what you have configured under that name does not \
+             apply to it here: its address, tokens, trust and tools are the project's."
         );
         checker.warn(message, None);
     }

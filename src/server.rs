@@ -786,7 +786,7 @@ pub(crate) fn lost(context: &Context, method: &str, document: Option<&str>) {
     let about = document.unwrap_or("the session");
     tracing::warn!(method, about, "the parameters of a notification were not understood");
     let message = format!(
-        "Countersign did not understand {method} from the editor for {about}, so it may see another text than you. \
+        "Countersign did not understand {method} from the editor for {about}, so its text may differ from yours. \
          Close the document and open it again."
     );
     context.show_once(&format!("{method} {about}"), MessageType::WARNING, message);

@@ -7,17 +7,17 @@ use crate::protocol::error as kinds;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum AccountError {
     #[error(
-        "The key is empty, or holds what no key does, such as a line break. Copy it again from the page of the provider \
-         where keys are made."
+        "The key is empty, or contains something that no key does, such as a line break. Copy it again from the provider's \
+         page for API keys."
     )]
     BadKey,
     #[error(
-        "A key cannot be signed in with: `forced_login_method` in config.toml asks for a login to an account. Sign in with the \
+        "Signing in with a key is not allowed: `forced_login_method` in config.toml asks for a login to an account. Sign in with the \
          browser or with a code."
     )]
     ForcedAccount,
     #[error(
-        "An account cannot be signed in to: `forced_login_method` in config.toml asks for a key. Sign in with a key: \
+        "Signing in to an account is not allowed: `forced_login_method` in config.toml asks for a key. Sign in with a key: \
          `countersign login --with-api-key` in a terminal."
     )]
     ForcedKey,
@@ -33,22 +33,22 @@ pub enum AccountError {
         reason: &'static str,
     },
     #[error(
-        "The browser's answer cannot be received: port {port} of this machine cannot be opened: {reason}. End what uses it, \
-         or name another port in `callback_url` in [login] of config.toml, or sign in with a code."
+        "The browser's answer cannot be received: port {port} of this machine cannot be opened: {reason}. Stop the program \
+         that uses it, or name another port in `callback_url` in [login] of config.toml, or sign in with a code."
     )]
     NoPort { port: u16, reason: String },
-    #[error("There is no chance to be had from the system, and without it no login is safe. Try again.")]
+    #[error("The system gives no random numbers, and without them no login is safe. Try again.")]
     NoChance,
     #[error("The authorization server {0}. Start the login again.")]
     Server(ServerError),
     #[error("The login was given up: {0} Start it again if you still want it.")]
     GivenUp(String),
-    #[error("The login timed out: it was not finished within {0} s, and is given up. Start it again.")]
+    #[error("The login timed out: it was not finished within {0} s. Start it again.")]
     TimedOut(f64),
     #[error("The login was refused{}. Start it again, and allow it on the page.", .0.as_deref().map(|why| format!(": {why}")).unwrap_or_default())]
     Refused(Option<String>),
     #[error(
-        "The login is of {} and `forced_chatgpt_workspace_id` in config.toml allows other workspaces only. Sign in to one of those.",
+        "The login belongs to {} and `forced_chatgpt_workspace_id` in config.toml allows other workspaces only. Sign in to one of those.",
         .0.as_deref().map_or_else(|| "no workspace that it names,".to_owned(), |id| format!("the workspace {id},"))
     )]
     OtherWorkspace(Option<String>),

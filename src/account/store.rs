@@ -38,7 +38,7 @@ pub enum StoreError {
     Read { path: PathBuf, reason: String },
     #[error("{path} is not understood: {reason}. Remove it and sign in again.", path = .path.display())]
     Broken { path: PathBuf, reason: String },
-    #[error("The key in auth.json holds what no key does. Sign in again.")]
+    #[error("The key in auth.json contains something that no key does. Sign in again.")]
     BadKey,
     #[error("{path} cannot be written: {reason}. Fix the permissions of its folder, or make room there.", path = .path.display())]
     Write { path: PathBuf, reason: String },

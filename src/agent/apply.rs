@@ -263,7 +263,7 @@ async fn apply(scope: &Scope, id: &ProposalId, extent: Extent) -> Outcome {
             }
             if let Some(path) = planned.strayed().filter(|_| !steps.is_empty()) {
                 let message = format!(
-                    "{}: its folder is another one than it was when the change was shown, since a link has taken its place. Nothing was \
+                    "{}: its folder is not the one it was when the change was shown, since a link has taken its place. Nothing was \
                      changed; ask for the change again.",
                     path.display()
                 );

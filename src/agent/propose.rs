@@ -501,8 +501,8 @@ pub(super) fn warnings(scope: &Scope, outcome: &Outcome) -> Vec<String> {
     let name = |file: &apply::FileResult| scope.short_name(&file.path);
     let names: Vec<_> = outcome.files.iter().filter(altered).map(name).collect();
     let words = format!(
-        "The agent's change was applied, and the editor changed its lines further: {}. The agent was told; undo in the editor \
-         takes both back.",
+        "The agent's change was applied, and the editor changed its lines further: {}. The agent knows; undo in the editor \
+         reverts both.",
         names.join(", ")
     );
     (!names.is_empty()).then_some(words).into_iter().collect()

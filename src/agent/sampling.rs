@@ -74,10 +74,11 @@ pub(super) async fn run(turn: &Arc<Turn>) -> Ended {
             Err(broken) => return broken.into_ended(),
         }
     }
+    let times = if most == 1 { "time" } else { "times" };
     Ended::Failed(failure(
         TurnErrorKind::TooManyRounds,
         format!(
-            "The model was asked {most} times (max_requests_per_turn), agents included, without coming to an answer, so the turn was \
+            "The model was asked {most} {times} (max_requests_per_turn), agents included, without coming to an answer, so the turn was \
              stopped. Look at what it did, and continue or ask again in smaller steps."
         ),
     ))

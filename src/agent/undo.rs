@@ -179,8 +179,8 @@ async fn take_back(turn: &Arc<Turn>, request: &Request) -> Result<Done, Done> {
         return Err(words.to_owned().into());
     }
     let Ok(_alone) = turn.services.changing.clone().try_write_owned() else {
-        let words = "A command of another conversation is running that may write in the workspace, so what it changes could not \
-                     be told from the undo. Wait for its end or stop it, then undo again.";
+        let words = "A command of another conversation is running that may write in the workspace, so its changes could \
+                     not be told apart from the undo. Wait until it ends or stop it, then undo again.";
         return Err(words.to_owned().into());
     };
     let turns: Vec<TurnId> = turn

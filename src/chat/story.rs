@@ -425,7 +425,7 @@ impl Story {
             TurnStatus::Completed | TurnStatus::InProgress => {}
         }
         if unread {
-            self.block("*What you sent last was not read any more. Send it again.*\n");
+            self.block("*Your last message was not read. Send it again.*\n");
         }
     }
 

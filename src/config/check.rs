@@ -134,7 +134,7 @@ impl<'a> Checker<'a> {
             match known {
                 None => self.unknown(keys, path, written, node),
                 Some(_) if in_profile && super::schema::NOT_IN_PROFILES.contains(&name.as_str()) => {
-                    let message = format!("`{name}` cannot stand in a profile; it is not used.");
+                    let message = format!("`{name}` cannot be set in a profile; it is not used.");
                     self.warn(message, node.line);
                 }
                 Some(key) if self.layer == Layer::Project && !key.scope.is_projects() => {

@@ -597,7 +597,7 @@ pub(super) const KEYS: &[Key] = &[
     later("marketplaces", Kind::Any, "Where plugins come from."),
     later("apps", Kind::Any, "Apps."),
     later("memories", Kind::Any, "Memories."),
-    later("tui", Kind::Any, "The reference system's own surface."),
+    later("tui", Kind::Any, "Of the terminal interface of Codex."),
     later("notice", Kind::Any, "Notices that were seen."),
     later("analytics", Kind::Any, "Statistics; none are made."),
     person(

@@ -124,7 +124,7 @@ pub(super) fn tighten(node: &mut Node, current: &Merged, checker: &mut Checker<'
 
 const LOOSER: &str = "it would let tools be called without a question";
 const KEY: &str = "that variable holds the key of a model provider, which goes to no MCP server of a project's";
-const BROKEN: &str = "it names no program and no address, and neither is the rest of this server used";
+const BROKEN: &str = "it names no program and no address, so the rest of this server is not used either";
 
 /// The variables that hold keys of model providers.
 fn keys_of_providers(current: &Merged) -> Vec<&str> {

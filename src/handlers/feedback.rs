@@ -190,7 +190,7 @@ async fn offer(session: &Session, about: About) -> Result<(), RequestError> {
         }
     };
     let message = format!(
-        "{place} is saved as {}. Shall it be sent to {endpoint}? Without logs only what stands above them goes.",
+        "{place} is saved as {}. Send it to {endpoint}? Without logs only what stands above them goes.",
         path.display()
     );
     let chosen = session

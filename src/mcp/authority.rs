@@ -23,7 +23,7 @@ pub enum AuthorityError {
     #[error("{0} names no authorization server, so there is nothing to sign in to")]
     None(String),
     #[error(
-        "its authorization server takes no programs that it does not know. Have a client made there, and name it in \
+        "its authorization server does not register new programs. Have a client created there, and name it in \
          config.toml: [mcp_servers.NAME.oauth] with client_id = \"…\""
     )]
     NoRegistration,

@@ -31,7 +31,7 @@ pub enum LoginError {
     TimedOut(String),
     #[error("The login to the MCP server {server} was refused{1}. Start it again, and allow it on the page.", server = shown_name(.0))]
     Refused(String, String),
-    #[error("The login to the MCP server {server} was stopped, as another one was begun or somebody signed out.", server = shown_name(.0))]
+    #[error("The login to the MCP server {server} was stopped: another one was started or somebody signed out.", server = shown_name(.0))]
     Stopped(String),
 }
 

@@ -374,7 +374,7 @@ impl ModelError {
             ),
             ErrorKind::Login(LoginTrouble { reason, .. }) => {
                 format!(
-                    "{name} ({url}) needs a login, and there is none that holds: {} {AGAIN}",
+                    "{name} ({url}) needs a login, and there is no valid one: {} {AGAIN}",
                     sentence(reason)
                 )
             }

@@ -26,7 +26,7 @@ pub(super) fn kind(error: &reqwest::Error, proxy: Option<&str>) -> ErrorKind {
         match tunnel {
             Some(words) if words.contains("authorization") => {
                 return ErrorKind::Proxy {
-                    reason: format!("the proxy {proxy} wants to know who asks (status 407)"),
+                    reason: format!("the proxy {proxy} requires authentication (status 407)"),
                     advice: "Give it name and password: http://NAME:PASSWORD@HOST:PORT in HTTPS_PROXY, or in \
                              `network.proxy` of config.toml."
                         .to_owned(),
@@ -83,6 +83,8 @@ pub(super) fn reason(error: &reqwest::Error) -> String {
     }
     let deepest = causes(error).last().map(ToString::to_string);
     let said = deepest.unwrap_or_else(|| error.to_string());
+    // The number says no more than the words before it.
+    let said = said.split(" (os error ").next().unwrap_or_default().to_owned();
     match reach(error) {
         Some(Reach::NoName) => {
             let host = error.url().and_then(|url| url.host_str()).unwrap_or("that is given");

@@ -29,7 +29,7 @@ const MOST_CHARACTERS: usize = 600;
 /// Values that are asked about in one session: a project cannot bury the person in questions.
 const MOST_QUESTIONS: usize = 10;
 
-const TOO_MANY: &str = "Your editor's settings hold more values that do not count without your word. They are not used; \
+const TOO_MANY: &str = "Your editor's settings hold more values that need your approval. They are not used; \
                         `countersign config show --origin` lists them.";
 
 /// What has been asked in this session.

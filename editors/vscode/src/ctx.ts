@@ -118,7 +118,7 @@ export class Ctx implements vscode.Disposable {
       case "misconfigured":
         this.fail(
           `The Countersign server is not at ${found.program}.`,
-          "Correct the setting countersign.server.path, or empty it to have the server looked for.",
+          "Correct the setting countersign.server.path, or clear it to have the server searched for.",
         );
         return undefined;
       case "missing":
@@ -204,7 +204,7 @@ export class Ctx implements vscode.Disposable {
       // The server ends in order within three seconds; past that it is killed.
       await client.dispose(4000);
     } catch (error) {
-      this.log.warn(`The server did not stop in order: ${message(error)}`);
+      this.log.warn(`The server did not shut down cleanly: ${message(error)}`);
     }
   }
 
@@ -233,7 +233,7 @@ export class Ctx implements vscode.Disposable {
     const wait = this.backOff.ended(Date.now());
     this.threads.connect(undefined);
     if (wait === undefined) {
-      this.fail("The Countersign server ends again and again.", "See the log. “Countersign: Run Diagnostics” checks the installation; then run “Countersign: Restart Server”.");
+      this.fail("The Countersign server keeps stopping.", "See the log. “Countersign: Run Diagnostics” checks the installation; then run “Countersign: Restart Server”.");
       return;
     }
     this.log.warn(`The server has ended; it is started again in ${wait} ms`);

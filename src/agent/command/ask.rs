@@ -136,8 +136,8 @@ impl Run<'_> {
         };
         let Some(new) = scopes.always.clone() else {
             return turn.warn(format!(
-                "No rule was saved for {}, so your yes holds for this one run only{about}: none was offered, since it would be \
-                 too broad or would not be heeded.",
+                "No rule was saved for {}, so your yes holds for this one run only{about}: none was offered, since it \
+                 would be too broad or would have no effect.",
                 scopes.session.in_short()
             ));
         };

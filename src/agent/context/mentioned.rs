@@ -273,7 +273,7 @@ impl Sheet {
             let why = "the message holds as much as it may";
             self.missing(&format!("{label} was left out"), &format!("{why}; read it with a tool"));
             told.warnings.push(format!(
-                "{label} was not sent along: {why}. The agent was told that it can read it by itself."
+                "{label} was not sent along: {why}. The agent knows that it can read it itself."
             ));
             told.sent.push(piece(0, Some(format!("{why}."))));
             return;

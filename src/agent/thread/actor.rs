@@ -708,8 +708,8 @@ impl Actor {
     async fn close(&mut self) {
         for at in self.queue.times() {
             let words = format!(
-                "The message that was to be sent at {} was not sent: its conversation was closed before. It is in the \
-                 conversation still: send its words as a new message.",
+                "The message that was to be sent at {} was not sent: its conversation was closed before. It is still in \
+                 the conversation: send it as a new message.",
                 crate::agent::clock(at)
             );
             self.conversation.warn(None, words);

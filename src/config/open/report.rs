@@ -76,7 +76,7 @@ fn broken(text: &str) -> Vec<Report> {
         Report {
             span: start..end,
             message: format!(
-                "This is no TOML, so nothing in the file counts: {}.",
+                "This is not valid TOML, so nothing in the file takes effect: {}.",
                 message.trim_end_matches('.')
             ),
             severity: Severity::Error,

@@ -24,7 +24,7 @@ pub fn decide_typed(case: &Case<'_>, confined: Confined) -> Verdict {
             "What is typed into a program outside the sandbox is asked about each time.".to_owned()
         }
         Verdict::Run(_) if approval == ApprovalPolicy::Untrusted => {
-            "What comes of it cannot be told from its text, and the approval policy is untrusted.".to_owned()
+            "Its effect cannot be judged from its text, and the approval policy is untrusted.".to_owned()
         }
         Verdict::Run(_) => return Verdict::Run(confined),
     };

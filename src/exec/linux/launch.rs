@@ -133,7 +133,7 @@ pub(in crate::exec) async fn start(order: &Order, streams: [OwnedFd; 3]) -> Resu
             return Ok(line);
         }
     }
-    let reason = "it ends as soon as it is started; `countersign doctor` tells what is missing";
+    let reason = "it ends as soon as it is started; `countersign doctor` shows what is missing";
     Err(ExecError::Start(io::Error::other(reason)))
 }
 

@@ -102,8 +102,8 @@ pub(in crate::handlers) fn progress_cancelled(session: &Session, token: &str) {
 }
 
 async fn ask(session: &Session) -> Option<Method> {
-    let message = "How do you want to sign in? A code is for an editor that runs on another machine than your browser. With a key \
-                   one signs in by `countersign login --with-api-key` in a terminal.";
+    let message = "How do you want to sign in? A code is for an editor that runs on another machine than your browser. To \
+                   sign in with a key, run `countersign login --with-api-key` in a terminal.";
     let chosen = session
         .outbound()
         .choose(Severity::Info, message, [BY_BROWSER, BY_CODE]);

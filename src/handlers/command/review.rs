@@ -158,7 +158,7 @@ pub(super) fn reject_with_words(session: &Session, arguments: Vec<Value>) -> Res
     {
         return take(session, rejected);
     }
-    let message = "Why is the change rejected? The agent hears it and may try again.";
+    let message = "Why is the change rejected? The agent gets your answer and may try again.";
     let titles: Vec<_> = WORDS.iter().map(|(title, _)| (*title).to_owned()).collect();
     ask(session, message, titles, move |session, title| {
         if let Some((_, words)) = WORDS.iter().find(|(one, _)| *one == title) {

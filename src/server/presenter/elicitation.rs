@@ -46,7 +46,7 @@ async fn by_message(presenter: &Presenter, question: &McpElicitation) -> McpElic
     let fits = question.message.chars().count() + address.chars().count() <= MOST_SHOWN;
     let Some(mut buttons) = buttons(&question.wish).filter(|_| fits) else {
         let message = format!(
-            "The MCP server {} wants {}, which this editor cannot show, so the server was told that there is no answer. It asked:\n{}",
+            "The MCP server {} wants {}, which this editor cannot show, so the server knows that there is no answer. It asked:\n{}",
             question.server,
             match &question.wish {
                 McpWish::Form { .. } => "a form filled in",

@@ -148,7 +148,7 @@ async fn what_is_wrong_is_marked_where_it_stands_also_before_it_is_saved() {
         !told.is_empty() && told.iter().all(|(_, severity, _)| *severity == 1),
         "{told:#?}"
     );
-    assert!(told[0].2.contains("no TOML"), "{told:#?}");
+    assert!(told[0].2.contains("not valid TOML"), "{told:#?}");
     // Mended: nothing is left.
     scene.change(&own, 3, "model = 'x'\n");
     assert_eq!(scene.told(&own, "", 3).await, []);

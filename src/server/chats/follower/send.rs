@@ -165,14 +165,14 @@ impl Follower {
             .is_some_and(|asked| asked.not_theirs)
         {
             return Err(
-                "Not all of the words at the end of the document were written by you here, so they are given to nobody: put words \
-                 of your own in their place, and choose it again."
+                "Not all of the words at the end of the document were written by you here, so they were not sent: put \
+                 words of your own in their place, and choose it again."
                     .to_owned(),
             );
         }
         if words.is_empty() {
             return Err(
-                "There are no words to say no with: write why at the end of the document, and choose it again."
+                "There is no reason to send with your no: write one at the end of the document, and choose it again."
                     .to_owned(),
             );
         }
@@ -380,7 +380,7 @@ impl Follower {
             None => None,
             Some(name) => Some(line::mode(name).ok_or_else(|| {
                 format!(
-                    "The header of the document has the mode {name:?}, which there is not. Write agent, plan or ask there."
+                    "The header of the document has the mode {name:?}, which does not exist. Write agent, plan or ask there."
                 )
             })?),
         };
@@ -495,7 +495,7 @@ impl Follower {
 /// What the document says of turns that were dropped. Nothing is taken out of it.
 pub(super) fn rolled_back(turns: u32) -> String {
     format!(
-        "*{} What stands above stays in this document; the agent knows of it no more.*",
+        "*{} What stands above stays in this document; the agent no longer knows of it.*",
         thread::rolled_back(turns)
     )
 }
