@@ -429,8 +429,14 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     let mut is_lost = false;
     let mut read = |path: &Path, layer: Layer| {
         let file = File::of_person(path, &sources.open);
-        is_lost |= file.is_lost();
+        let lost = file.is_lost();
+        is_lost |= lost;
         let entries = file.entries(path, &mut warnings);
+        if let Some(warning) = warnings.last_mut().filter(|_| lost) {
+            warning
+                .message
+                .push_str(" Until that is fixed, new conversations begin with sandbox_mode read-only.");
+        }
         let mut checker = Checker::new(layer, Some(path));
         checker.home = user_home;
         let values = checker.check(&entries);
@@ -501,7 +507,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     // Nobody knows what it would have forbidden.
     if is_lost {
         let closed = Map::from_iter([("sandbox_mode".to_owned(), json!("read-only"))]);
-        merged.lay(closed, "built-in");
+        merged.lay(closed, "unreadable configuration");
     }
 
     // What a project may not overturn is all that the person says, wherever they say it: so it is laid before projects are judged,

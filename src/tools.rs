@@ -467,7 +467,7 @@ pub(crate) fn arguments<T: DeserializeOwned>(call: &Call) -> Result<T, ToolError
     };
     let text = if text.trim().is_empty() { "{}" } else { text };
     // Of a key that stands twice nobody knows which value is meant, and readers differ in which they take.
-    let read = crate::model::json::unique(text).and_then(|_| serde_json::from_str(text));
+    let read = crate::model::json::unique(text).and_then(serde_json::from_value);
     read.map_err(|error| {
         ToolError::Answer(format!(
             "The arguments of {} could not be read: {error}. Call it again with arguments that fit its schema.",

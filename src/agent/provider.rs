@@ -58,8 +58,8 @@ const KEPT: usize = 8;
 pub struct Clients {
     /// The latest used last.
     known: Mutex<VecDeque<ModelClient>>,
-    /// The local servers that have answered in the place of a provider without a key, by name and address; the latest last.
-    stood_in: Mutex<Vec<(String, String)>>,
+    /// The local server that answered last in the place of a provider without a key, by name and address.
+    stood_in: Mutex<Option<(String, String)>>,
 }
 
 impl Clients {
@@ -70,15 +70,13 @@ impl Clients {
         known.push_back(client);
     }
 
-    fn stood_in(&self) -> Vec<(String, String)> {
+    fn stood_in(&self) -> Option<(String, String)> {
         self.stood_in.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn note_standing_in(&self, found: &local::Found) {
         let server = (found.provider.name.clone(), found.provider.base_url.clone());
-        let mut stood_in = self.stood_in.lock().unwrap_or_else(PoisonError::into_inner);
-        stood_in.retain(|other| *other != server);
-        stood_in.push(server);
+        *self.stood_in.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);
     }
 
     /// The client that is in use already, if there is one like this, else this one from now on.
@@ -178,7 +176,7 @@ impl Provider {
             && *id == config.model_provider
         {
             let local = local::detect_all(&local::usual_candidates(), DETECTION).await;
-            let standing_in = standing_in(&settings.model, &local, &clients.stood_in(), provider);
+            let standing_in = standing_in(&settings.model, &local, clients.stood_in(), provider);
             if let Some(found) = standing_in.map_err(Unresolved::Final)? {
                 clients.note_standing_in(&found);
                 let client = clients.share(ModelClient::new(&found.provider, None, user_agent));
@@ -249,7 +247,7 @@ impl Provider {
 fn standing_in(
     wanted: &str,
     local: &[local::Found],
-    so_far: &[(String, String)],
+    so_far: Option<(String, String)>,
     provider: &Settings,
 ) -> Result<Option<local::Found>, TurnError> {
     let error = |kind, message| TurnError {
@@ -264,7 +262,7 @@ fn standing_in(
         None => format!("No key is set for {name}"),
     };
     let Some(first) = local.first() else {
-        let Some((server, address)) = so_far.last() else {
+        let Some((server, address)) = so_far else {
             return Ok(None);
         };
         return Err(error(
@@ -506,18 +504,18 @@ mod tests {
             ("", &[], None),
             ("two", &[], None),
         ] {
-            let found = standing_in(wanted, there, &[], &openai).expect("no error");
+            let found = standing_in(wanted, there, None, &openai).expect("no error");
             let found = found.map(|found| (found.id, found.model));
             let expected = expected.map(|(id, model): (&str, &str)| (id.to_owned(), model.to_owned()));
             assert_eq!(found, expected, "{wanted}");
         }
-        let error = standing_in("gpt-5", &all, &[], &openai).expect_err("nobody has it");
+        let error = standing_in("gpt-5", &all, None, &openai).expect_err("nobody has it");
         assert_eq!(error.kind, TurnErrorKind::ModelNotFound);
         for part in ["OpenAI (KEY)", "gpt-5", "A has one, two; B has three."] {
             assert!(error.message.contains(part), "{}", error.message);
         }
-        let so_far = [("A".to_owned(), "http://a".to_owned())];
-        let error = standing_in("one", &[], &so_far, &openai).expect_err("it is gone");
+        let so_far = Some(("A".to_owned(), "http://a".to_owned()));
+        let error = standing_in("one", &[], so_far, &openai).expect_err("it is gone");
         assert!(
             error.message.starts_with("A (http://a), which answered so far"),
             "{}",

@@ -14,7 +14,6 @@ pub use elicitations::Elicitations;
 pub use list::{Named, list, page, read};
 
 use super::conversation::Conversation;
-
 use super::services::Services;
 use super::turn::Turn;
 use crate::config::Config;

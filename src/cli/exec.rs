@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The subcommand, and how conversations of such runs are marked.
-const NAME: &str = "exec";
+pub(super) const NAME: &str = "exec";
 /// Bytes of a prompt that is read from standard input.
 const LONGEST_PROMPT: u64 = 4 << 20;
 

@@ -438,7 +438,15 @@ impl Run<'_> {
 
     fn conclude(&self, ended: &TurnCompleted, conclude: &dyn Fn(&Outcome<'_>) -> Result<u8, String>) -> u8 {
         let say = |message: &str| say(self.command, message);
-        if let Some(why) = &self.unreachable {
+        for command in self.terminals.values() {
+            say_plainly(&format!(
+                "still running, so it is stopped: $ {}",
+                progress::short(command)
+            ));
+        }
+        // It may have come to its end before the stop reached it.
+        let unreachable = self.unreachable.as_ref();
+        if let Some(why) = unreachable.filter(|_| ended.turn.status != TurnStatus::Completed) {
             say(&format!(
                 "given up after {} more attempts (request_max_retries): {why}",
                 self.most_connections
@@ -463,9 +471,6 @@ impl Run<'_> {
                 return FAILED;
             }
         };
-        for command in self.terminals.values() {
-            say_plainly(&format!("ended with the run: $ {}", progress::short(command)));
-        }
         if let Some(cost) = ended.cost.filter(|_| !self.json) {
             say_plainly(&format!("cost {cost}"));
         }

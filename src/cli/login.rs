@@ -148,7 +148,8 @@ async fn with_key(place: &Place) -> Result<(String, bool), String> {
         let provider = &place.terms.provider.name;
         let _closed = writeln!(
             io::stderr(),
-            "Paste your API key for {provider} and press Enter; it is not shown."
+            "Paste your API key for {provider} and press Enter; it {} shown.",
+            if cfg!(unix) { "is not" } else { "is" }
         );
     }
     // On a thread of its own: a terminal waits for the person.

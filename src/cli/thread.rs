@@ -1,6 +1,7 @@
 //! `countersign thread`: the conversations that are kept, without an editor. Reads them, and makes the document by which an editor
 //! resumes one; it changes none.
 
+use super::exec;
 use crate::agent::clock;
 use crate::chat::catch_up;
 use crate::chat::document::{AGENT, YOU};
@@ -154,7 +155,7 @@ fn line(thread: &Thread) -> String {
         Some((at, _)) => format!("{}…", &name[..at]),
         None => name,
     };
-    let of_run = if thread.source == RUN { "(exec) " } else { "" };
+    let of_run = if thread.source == exec::NAME { "(exec) " } else { "" };
     format!(
         "{}  {}  {}  {of_run}{name}\n",
         thread.id,
@@ -163,12 +164,9 @@ fn line(thread: &Thread) -> String {
     )
 }
 
-/// What `countersign exec` calls itself.
-const RUN: &str = "exec";
-
 /// Conversations that a person holds, and runs without an editor.
 fn all_sources() -> Vec<String> {
-    [store::INTERACTIVE, RUN].map(str::to_owned).into()
+    [store::INTERACTIVE, exec::NAME].map(str::to_owned).into()
 }
 
 /// The conversation with this id, or the only one whose id begins so.

@@ -291,17 +291,6 @@ fn takes_no_tools(message: &str) -> bool {
     message.to_ascii_lowercase().contains("does not support tools")
 }
 
-/// Whether an address is one of this machine.
-fn is_of_this_machine(url: &str) -> bool {
-    let url = url::Url::parse(url).ok();
-    match url.as_ref().and_then(url::Url::host) {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
-}
-
 fn is_transient_status(status: u16) -> bool {
     status >= 500 || matches!(status, 408 | 409 | 425 | 429)
 }
@@ -443,7 +432,7 @@ impl ModelError {
                 said(message)
             ),
             // Most servers of the person's own load a model with far less than it could take.
-            ErrorKind::ContextWindowExceeded { message, .. } if is_of_this_machine(url) => format!(
+            ErrorKind::ContextWindowExceeded { message, .. } if super::client::is_loopback(url) => format!(
                 "The request is longer than the model's context window at {name} ({url}){} Load the model with a larger one \
                  (LM Studio: Context Length; llama-server: -c; Ollama: OLLAMA_CONTEXT_LENGTH), let the conversation be compacted, or \
                  start a new thread.",

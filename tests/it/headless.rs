@@ -197,7 +197,7 @@ async fn what_is_not_given_and_what_is_cut_off_is_said() {
     let ran = place.run(&["-s", "workspace-write", "Go"]).await;
     assert_eq!(ran.status, Some(3), "{ran:?}");
     assert!(ran.err.contains("refused: Ask for permissions"), "{ran:?}");
-    assert!(ran.err.contains("ended with the run: $ "), "{ran:?}");
+    assert!(ran.err.contains("still running, so it is stopped: $ "), "{ran:?}");
     assert!(ran.err.contains("touch late"), "{ran:?}");
 }
 

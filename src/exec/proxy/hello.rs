@@ -198,11 +198,9 @@ impl Watch {
         self.waits = at.is_none();
         // The last bytes may be the beginning of one.
         let keep = at.unwrap_or(self.held.len().saturating_sub(SIGN - 1));
-        let goes_on = match at {
-            Some(at) => self.held.get(self.sent..at).unwrap_or_default().to_vec(),
-            None => self.held[self.sent..].to_vec(),
-        };
-        self.sent = self.sent.max(self.sent + goes_on.len()) - keep;
+        let end = at.unwrap_or(self.held.len());
+        let goes_on = self.held.get(self.sent..end).unwrap_or_default().to_vec();
+        self.sent = self.sent + goes_on.len() - keep;
         self.held.drain(..keep);
         goes_on
     }

@@ -25,15 +25,20 @@ pub(super) fn is_quoted(answer: &str, conversation: &[ResponseItem]) -> bool {
         .filter(|letters| letters.len() >= LEAST)
         .collect();
     let stands_in = |letters: &str| sought.iter().any(|sought| letters.contains(sought.as_str()));
+    !sought.is_empty() && is_given(conversation, stands_in)
+}
+
+/// Whether a text that the model was given is one, by its letters: as it is, and without numbers of lines.
+fn is_given(conversation: &[ResponseItem], is_one: impl Fn(&str) -> bool) -> bool {
     let holds = |text: &str| {
         // Outputs of commands are JSON, in which a line is no line.
         let unescaped = text.replace("\\n", "\n").replace("\\t", "\t");
-        stands_in(&letters(text.lines()))
+        is_one(&letters(text.lines()))
             || [text, &unescaped]
                 .iter()
-                .any(|text| stands_in(&letters(text.lines().map(without_number))))
+                .any(|text| is_one(&letters(text.lines().map(without_number))))
     };
-    !sought.is_empty() && conversation.iter().any(|item| given(item).any(&holds))
+    conversation.iter().any(|item| given(item).any(&holds))
 }
 
 /// Whether one of these calls is shown in a message or in the output of a tool in other words: its name, its parameters and all of their
@@ -41,14 +46,7 @@ pub(super) fn is_quoted(answer: &str, conversation: &[ResponseItem]) -> bool {
 pub(super) fn is_one_quoted(calls: &[Written], conversation: &[ResponseItem]) -> bool {
     let sought: Vec<(String, Vec<String>)> = calls.iter().filter_map(words_of).collect();
     let stands_in = |text: &str| sought.iter().any(|(name, words)| stand_together(text, name, words));
-    let holds = |text: &str| {
-        let unescaped = text.replace("\\n", "\n").replace("\\t", "\t");
-        stands_in(&letters(text.lines()))
-            || [text, &unescaped]
-                .iter()
-                .any(|text| stands_in(&letters(text.lines().map(without_number))))
-    };
-    !sought.is_empty() && conversation.iter().any(|item| given(item).any(&holds))
+    !sought.is_empty() && is_given(conversation, stands_in)
 }
 
 /// The letters of a call's name, and of each parameter and value. `None` where they say too little.

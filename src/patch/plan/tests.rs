@@ -726,8 +726,8 @@ proptest! {
     ) {
         let from = from % lines.len();
         let old = &lines[from..(from + length).min(lines.len())];
-        // Every line is told apart, so that there is one place.
-        let name = |(number, line): (usize, &String)| format!("{number}:{line}");
+        // Every line is told apart, and none is the end of another (`0:` of `10:`), so that there is one place.
+        let name = |(number, line): (usize, &String)| format!("{number:02}:{line}");
         let text: String = lines.iter().enumerate().map(name).map(|line| line + ending).collect();
         let old: Vec<String> = old.iter().enumerate().map(|(at, line)| name((from + at, line))).collect();
         let said = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();

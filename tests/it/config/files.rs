@@ -2,6 +2,7 @@
 
 use super::{Place, told};
 use countersign::config::{self, ConfigError, Loaded};
+use countersign::protocol::settings::SandboxMode;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -84,7 +85,7 @@ fn a_price_says_what_input_and_output_cost() {
 }
 
 #[test]
-fn a_broken_file_leaves_the_defaults() {
+fn a_broken_file_leaves_the_defaults_but_closes_the_sandbox() {
     for (text, place) in [
         (&b"model = \"x\"\napproval_policy = \n"[..], "line 2"),
         (b"model = 'a'\nmodel = 'b'\n", "line 2"),
@@ -96,7 +97,16 @@ fn a_broken_file_leaves_the_defaults() {
         assert_eq!(loaded.config.model, None);
         assert_eq!(loaded.warnings.len(), 1);
         assert!(loaded.warnings[0].message.contains(place), "{:?}", loaded.warnings);
+        // Nobody knows what it forbids.
+        assert!(loaded.is_lost && loaded.sandbox_mode() == SandboxMode::ReadOnly);
+        assert!(
+            loaded.warnings[0].message.contains("read-only"),
+            "{:?}",
+            loaded.warnings
+        );
     }
+    let sound = Place::new().user("model = 'x'").load();
+    assert!(!sound.is_lost && sound.sandbox_mode() == SandboxMode::WorkspaceWrite);
     let here = Place::new();
     std::fs::create_dir(here.sources.home.join("config.toml")).unwrap();
     assert!(here.load().warnings[0].message.contains("not a file"));

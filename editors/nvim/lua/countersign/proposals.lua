@@ -114,15 +114,6 @@ function M.has_file(proposal, path)
   end)
 end
 
---- Whether one of the proposals that wait changes a file.
----@param path? string
----@return boolean
-function M.is_of_some(path)
-  return vim.iter(M.list()):any(function(proposal)
-    return M.has_file(proposal, path)
-  end)
-end
-
 --- The first line of a hunk.
 ---@param hunk table
 ---@return string

@@ -143,9 +143,11 @@ local function targets(scope)
     end
   else
     local place, several = here()
-    -- In a conversation, or wherever there is no change, the only one there is can be meant.
-    local open = proposals.open_hunks()
-    place = place or (#open == 1 and not proposals.is_of_some(subject(vim.api.nvim_get_current_buf())) and open[1] or nil)
+    -- In a conversation, which is no file, the only one there is can be meant.
+    if not place and not several and vim.bo.buftype ~= '' and not vim.b.countersign_side then
+      local open = proposals.open_hunks()
+      place = #open == 1 and open[1] or nil
+    end
     if several then
       client.tell('nothing is decided: two changes cover this line. :Countersign diff opens the sides; decide there.', vim.log.levels.WARN)
       return nil
