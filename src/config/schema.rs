@@ -9,7 +9,7 @@ pub(super) const NOT_IN_PROFILES: [&str; 3] = ["profile", "profiles", "projects"
 
 /// What `config.toml` may hold, as JSON Schema (2020-12), with what holds where nothing is said.
 pub fn schema() -> Value {
-    let usual = Value::from(super::defaults(&BTreeMap::new()));
+    let usual = Value::from(super::load::defaults(&BTreeMap::new()));
     let mut schema = table(KEYS, &usual, &[]);
     let mut profile = table(KEYS, &Value::Null, &NOT_IN_PROFILES);
     profile["title"] = "A set of settings".into();
@@ -127,7 +127,7 @@ pub(super) fn may_set(scope: Scope) -> Option<&'static str> {
 
 /// The value that holds where nothing is said, as it would be written.
 pub(super) fn usual(way: &[String]) -> Option<String> {
-    let all = Value::from(super::defaults(&BTreeMap::new()));
+    let all = Value::from(super::load::defaults(&BTreeMap::new()));
     let value = way.iter().try_fold(&all, |value, part| value.get(part))?;
     (!value.is_object()).then(|| value.to_string())
 }

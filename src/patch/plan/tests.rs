@@ -1,3 +1,4 @@
+use super::super::edit::TextChange;
 use super::super::files::{FileText, ReadError};
 use super::super::hunk::tests::any_text;
 use super::super::parse::parse;
