@@ -72,6 +72,9 @@ pub enum RequestError {
     TimedOut(Duration),
     #[error("the connection to it broke")]
     Lost,
+    /// Nothing was done: the session is not known to the server any more, as after a restart.
+    #[error("it does not know the session any more")]
+    SessionEnded,
     #[error("it was stopped")]
     Cancelled,
     #[error("{0}")]
@@ -129,8 +132,10 @@ impl Connection {
                 network,
             } => {
                 let http = http::for_tool_servers(url, network).await.map_err(StartError::Other)?;
-                let mut config =
-                    StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers.clone());
+                // A server that begins again may come with other tools: what was allowed is looked at before anything is sent once more.
+                let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+                    .custom_headers(headers.clone())
+                    .reinit_on_expired_session(false);
                 if let Some(token) = token {
                     config = config.auth_header(token.clone());
                 }
@@ -355,6 +360,7 @@ impl RequestError {
             ServiceError::TransportClosed => Self::Lost,
             ServiceError::Cancelled { .. } => Self::Cancelled,
             ServiceError::Timeout { timeout } => Self::TimedOut(timeout),
+            ServiceError::TransportSend(error) if has_no_session(&error) => Self::SessionEnded,
             ServiceError::TransportSend(error) => {
                 Self::Other(StartError::of_text(on_the_way(&error, way), Duration::ZERO).to_string())
             }
@@ -376,6 +382,11 @@ fn of_greeting(error: &ClientInitializeError, way: Option<&Way>, limit: Duration
         ),
         other => StartError::of(other, limit),
     }
+}
+
+fn has_no_session(error: &DynamicTransportError) -> bool {
+    let http = error.error.downcast_ref::<StreamableHttpError<http::HttpError>>();
+    matches!(http, Some(StreamableHttpError::SessionExpired))
 }
 
 /// What went wrong on the way to a server, in words for a person: no names of the library's, and no address, which may hold a

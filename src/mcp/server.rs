@@ -401,6 +401,18 @@ impl Server {
         self.start();
     }
 
+    /// The server does not know the session of this connection any more. Another one is begun, unless it was already.
+    pub fn session_ended(self: &Arc<Self>, of: &Arc<Connection>) {
+        let generation = {
+            let inner = self.inner();
+            let is_current = inner.connection.as_ref().is_some_and(|now| Arc::ptr_eq(now, of));
+            is_current.then_some(inner.generation)
+        };
+        if generation.is_some() {
+            self.begin_after(generation);
+        }
+    }
+
     /// A connection is over. Whoever says so first counts; another may have come since.
     fn lost(&self, of: &Arc<Connection>, why: &str) {
         {
@@ -440,7 +452,12 @@ impl Server {
     /// Asks the server for something by its method.
     pub async fn request(self: &Arc<Self>, method: &str, params: Value) -> Result<Value, UseError> {
         let connection = self.connection().await?;
-        let answer = connection.request(method, params, self.settings.tool_timeout).await;
+        let limit = self.settings.tool_timeout;
+        let mut answer = connection.request(method, params.clone(), limit).await;
+        if answer == Err(RequestError::SessionEnded) {
+            self.session_ended(&connection);
+            answer = self.connection().await?.request(method, params, limit).await;
+        }
         answer.map_err(|error| UseError::Failed {
             server: shown_name(&self.name),
             error,

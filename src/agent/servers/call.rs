@@ -30,10 +30,34 @@ pub async fn call(turn: &Arc<Turn>, call: ServerCall) -> Result<ToolOutput, Tool
         started: Instant::now(),
     };
     turn.start_item(shown.item(ItemStatus::InProgress, None, None));
-    let connection = match allowed(turn, &mut shown).await {
-        Ok(connection) => connection,
-        Err(output) => return Ok(output),
-    };
+    let mut is_again = false;
+    let mut agreed = None;
+    loop {
+        let connection = match allowed(turn, &mut shown, &mut agreed).await {
+            Ok(connection) => connection,
+            Err(output) => return Ok(output),
+        };
+        match carry_out(turn, &shown, &connection).await {
+            // It was not carried out: once more in a new session, if the tool is the same there.
+            Err(RequestError::SessionEnded) if !is_again => {
+                shown.call.server.session_ended(&connection);
+                is_again = true;
+            }
+            Ok(Some(answer)) => return Ok(shown.answered(answer)),
+            Ok(None) => {
+                return Ok(shown.refused("the tool has just become another; look at what it says of itself now"));
+            }
+            Err(error) => return Ok(shown.failed(error)),
+        }
+    }
+}
+
+/// The answer to a call that is allowed; none if it is not any more.
+async fn carry_out(
+    turn: &Arc<Turn>,
+    shown: &Shown<'_>,
+    connection: &Arc<Connection>,
+) -> Result<Option<Value>, RequestError> {
     let call = &shown.call;
     let caller = Arc::new(ForServer {
         turn: turn.clone(),
@@ -51,43 +75,29 @@ pub async fn call(turn: &Arc<Turn>, call: ServerCall) -> Result<ToolOutput, Tool
     };
     let watch = undo::watch(turn, &call.item_id, &[], confined, undo::Doing::default()).await;
     if turn.cancel.is_cancelled() {
-        return Ok(shown.stopped());
+        return Err(RequestError::Cancelled);
     }
     // At the last moment once more: the look at the workspace takes its time.
     if !shown.is_as_allowed() {
         watch.finish().await;
-        return Ok(shown.refused("the tool has just become another; look at what it says of itself now"));
+        return Ok(None);
     }
     let answer = connection
         .call(&call.tool.name, call.arguments.clone(), caller, limit, &turn.cancel)
         .await;
     watch.finish().await;
-    match answer {
-        Ok(answer) => Ok(shown.answered(answer)),
-        Err(RequestError::Cancelled) => Ok(shown.stopped()),
-        Err(error) => {
-            let name = mcp::shown_name(&call.server.name);
-            let words = match &error {
-                RequestError::Refused { message, .. } => {
-                    let message = untrusted::bounded(message, MOST_TEXT);
-                    format!("The MCP server {name} refused the call: {message}")
-                }
-                RequestError::Lost => format!(
-                    "The MCP server {name} was lost during the call; what it had begun may have happened. It is started again \
-                     with the next call."
-                ),
-                error => format!("The MCP server {name} failed: {error}."),
-            };
-            shown.end(ItemStatus::Failed, None, Some(words.clone()));
-            Ok(ToolOutput::failed(words))
-        }
-    }
+    answer.map(Some)
 }
 
 /// The connection for a call that may be made, of a tool that still is what was allowed; else the answer to the model.
-async fn allowed(turn: &Turn, shown: &mut Shown<'_>) -> Result<Arc<Connection>, ToolOutput> {
+///
+/// `agreed`: the tool as this call was allowed last.
+async fn allowed(
+    turn: &Turn,
+    shown: &mut Shown<'_>,
+    agreed: &mut Option<Pinned>,
+) -> Result<Arc<Connection>, ToolOutput> {
     let is_offered_for_reading = shown.call.tool.read_only;
-    let mut before: Option<Pinned> = None;
     for _ in 0..=MOST_CHANGES {
         let name = shown.call.tool.name.clone();
         let Some(tool) = shown.call.server.tool(&name) else {
@@ -101,9 +111,9 @@ async fn allowed(turn: &Turn, shown: &mut Shown<'_>) -> Result<Arc<Connection>, 
         }
         shown.call.tool = tool;
         let pinned = shown.pinned().await?;
-        if before.as_ref() != Some(&pinned) {
-            match super::ask::may_call(turn, &shown.call, &pinned, before.as_ref()).await {
-                Asked::Yes => {}
+        if agreed.as_ref() != Some(&pinned) {
+            match super::ask::may_call(turn, &shown.call, &pinned, agreed.as_ref()).await {
+                Asked::Yes => *agreed = Some(pinned.clone()),
                 Asked::No { status, told, words } => {
                     shown.end(status, None, Some(told));
                     return Err(ToolOutput::not_done(words));
@@ -124,7 +134,6 @@ async fn allowed(turn: &Turn, shown: &mut Shown<'_>) -> Result<Arc<Connection>, 
         if shown.is_as_allowed() && shown.pinned().await? == pinned {
             return Ok(connection);
         }
-        before = Some(pinned);
     }
     Err(shown.refused("the tool keeps changing while you are asked about it"))
 }
@@ -193,6 +202,24 @@ impl Shown<'_> {
             "The person stopped the turn before the server answered. It was told; what it had begun may have happened, so look \
              before you rely on it.",
         )
+    }
+
+    fn failed(&self, error: RequestError) -> ToolOutput {
+        let name = mcp::shown_name(&self.call.server.name);
+        let words = match error {
+            RequestError::Cancelled => return self.stopped(),
+            RequestError::Refused { message, .. } => {
+                let message = untrusted::bounded(&message, MOST_TEXT);
+                format!("The MCP server {name} refused the call: {message}")
+            }
+            RequestError::Lost => format!(
+                "The MCP server {name} was lost during the call; what it had begun may have happened. It is started again \
+                 with the next call."
+            ),
+            error => format!("The MCP server {name} failed: {error}."),
+        };
+        self.end(ItemStatus::Failed, None, Some(words.clone()));
+        ToolOutput::failed(words)
     }
 
     fn answered(&self, answer: Value) -> ToolOutput {

@@ -656,6 +656,45 @@ async fn a_session_that_a_server_forgot_begins_again() {
     assert!(said.contains("The tool is out of order"), "{said}");
 }
 
+/// What a server comes back with after it has forgotten the session is looked at before a call is sent to it: a yes for the session was one
+/// to the tool as it was, also where the question was answered for this call.
+#[tokio::test]
+async fn a_server_that_comes_back_as_another_is_asked_about_before_it_is_called() {
+    let other = json!({"name": "write", "description": "Does something else.", "inputSchema": {"type": "object"}});
+    for (back, asks, done) in [
+        (json!([tool("write")]), 1, true),
+        (json!([other]), 2, false),
+        (json!([tool("different")]), 1, false),
+    ] {
+        let far = Web::start(json!({"tools": [tool("write")]})).await;
+        let script = json!([
+            [call("c1", "mcp__far__write", json!({"n": 1}))],
+            [say("one")],
+            [call("c2", "mcp__far__write", json!({"n": 2}))],
+            [say("two")],
+        ]);
+        let stage = stage(web("far", &far.url, ""), script).await;
+        let thread = ready(&stage, 1).await;
+        let replies = ["acceptForSession", "decline"].map(|decision| json!({"decision": decision}));
+        let left = std::sync::Mutex::new(replies.to_vec());
+        stage.client.on_request("countersign/approval/tool", move |_| {
+            Reply::Ok(left.lock().expect("whole").remove(0))
+        });
+        let first = stage.complete(&thread, "Go").await;
+        far.restart_as(json!({ "tools": back }));
+        let second = stage.complete(&thread, "Again").await;
+        let asked = first.count("approval/requested") + second.count("approval/requested");
+        let calls = far
+            .seen()
+            .iter()
+            .filter(|seen| seen.body["method"] == "tools/call" && seen.headers["mcp-session-id"] == "session-2")
+            .count();
+        assert_eq!((asked, calls), (asks, usize::from(done)), "{back}");
+        let said = output(&stage, 3, "c2");
+        assert_eq!(said.contains("write {"), done, "{said}");
+    }
+}
+
 /// Shows S-284.
 #[tokio::test]
 async fn a_server_that_wants_a_login_says_so() {

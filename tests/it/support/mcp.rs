@@ -348,6 +348,7 @@ impl Play {
 pub(crate) struct Web {
     pub(crate) url: String,
     seen: Arc<Mutex<Vec<Seen>>>,
+    play: Arc<Mutex<Play>>,
     session: Arc<AtomicUsize>,
 }
 
@@ -377,9 +378,10 @@ impl Web {
         let url = format!("http://{}/mcp/", listener.local_addr().expect("an address"));
         let seen = Arc::<Mutex<Vec<Seen>>>::default();
         let session = Arc::new(AtomicUsize::new(1));
+        let play = Arc::new(Mutex::new(Play::new(script.clone())));
         let state = WebState {
             session: session.clone(),
-            play: Arc::new(Mutex::new(Play::new(script.clone()))),
+            play: play.clone(),
             script,
             seen: seen.clone(),
         };
@@ -393,12 +395,23 @@ impl Web {
                 axum::serve(listener, app).await
             })
         });
-        Self { url, seen, session }
+        Self {
+            url,
+            seen,
+            play,
+            session,
+        }
     }
 
     /// As if it had been started again: it has forgotten the session. `lost` in the script says how it answers to that.
     pub(crate) fn restart(&self) {
         self.session.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// The same, and it comes back as another.
+    pub(crate) fn restart_as(&self, script: Value) {
+        *self.play.lock().expect("whole") = Play::new(script);
+        self.restart();
     }
 
     pub(crate) fn seen(&self) -> Vec<Seen> {
