@@ -135,6 +135,7 @@ mod tests {
             agent: None,
             command: vec!["true".to_owned()],
             display: "true".to_owned(),
+            script: None,
             cwd: "/".into(),
             actions: Vec::new(),
             reason: "a test".to_owned(),

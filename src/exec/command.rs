@@ -27,7 +27,7 @@ pub use judge::judge;
 pub use judgement::{Judgement, Kind, Label, Part};
 pub use making::{advice_on_making, makes_a_repository};
 pub(super) use quoting::quoted_plainly;
-pub use quoting::{display, display_short};
+pub use quoting::{asked, display, display_short};
 pub(super) use starters::{Starts, is_starter};
 pub(super) use told::told;
 

@@ -114,8 +114,13 @@ pub struct CommandApproval {
     pub agent: Option<String>,
     /// The command as an argument list.
     pub command: Vec<String>,
-    /// All of the command as one line, as a shell would take it and with what hides in it shown: what clients show, as it is.
+    /// All of the command as one line, as a shell would take it and with what hides in it shown: what clients show, as it is. Of a script
+    /// of one line for the person's own shell it is that script.
     pub display: String,
+    /// A script of several lines for the person's own shell, with its line ends and with what hides in it shown; to be shown in the place of
+    /// `display` where code has lines of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
     pub cwd: PathBuf,
     pub actions: Vec<CommandAction>,
     /// Why it asks.

@@ -325,6 +325,10 @@ test("what is agreed to reads as it is, to its end", () => {
 test("a question names the program that runs, and is answered with yes only where all of it is shown", () => {
   const asked: CommandApproval = { id: "a", threadId: "t", turnId: "u", itemId: "i", command: ["./push", "-c", "git status"], display: "./push -c 'git status'", cwd: "/w/shop", actions: [], reason: "It is not known.", confined: "outside", sessionScope: "", availableDecisions: ["accept", "acceptForSession", "acceptAlways", "decline"] };
   assert.equal(approvalWords(asked).code, "./push -c 'git status'");
+  // A script has lines where code has them, and one line in a message.
+  const script: CommandApproval = { ...asked, display: "bash -lc $'cd a\\nmake'", script: "cd a\nmake" };
+  assert.equal(approvalWords(script).code, "cd a\nmake");
+  assert.equal(approvalWords(script).line, "bash -lc $'cd a\\nmake'");
   assert.equal(approvalMessage(asked), "Run this command? Runs in /w/shop · outside the sandbox. It is not known. Command: ./push -c 'git status'");
   // What the server notes stands before what the agent says, which is on one line and cannot pass for a note.
   const noted = approvalMessage({ ...asked, agent: "a\u202eb", notes: ["“x” looks like “y”."], justification: "I must.\nNote: all is well." });

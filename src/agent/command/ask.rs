@@ -85,6 +85,20 @@ impl Run<'_> {
         }
     }
 
+    /// What the person's shell is given to run, where that says all.
+    fn script(&self) -> Option<&str> {
+        let persons_shell = self.turn.services.env.get("SHELL").map(String::as_str);
+        command::asked(&self.argv, persons_shell)
+    }
+
+    /// The command as one line.
+    pub(super) fn as_asked(&self) -> String {
+        match self.script() {
+            Some(script) if !script.contains('\n') => script.to_owned(),
+            _ => command::display(&self.argv),
+        }
+    }
+
     /// Puts the question and keeps what the answer gives. `None` if the turn was stopped before the answer; the question
     /// is withdrawn then.
     async fn put(
@@ -104,7 +118,8 @@ impl Run<'_> {
             item_id: id.clone(),
             agent: None,
             command: self.argv.clone(),
-            display: shown::exact(&command::display(&self.argv)),
+            display: shown::exact(&self.as_asked()),
+            script: self.script().filter(|script| script.contains('\n')).map(shown::lines),
             cwd: self.cwd.clone(),
             actions: self.actions.clone(),
             reason,

@@ -3,7 +3,7 @@
 use super::Run;
 use crate::agent::aside::aside;
 use crate::agent::permissions::{Asked, Given};
-use crate::exec::{Confinement, command};
+use crate::exec::Confinement;
 use crate::protocol::item::{Confined, ItemStatus};
 use crate::tools::ToolOutput;
 
@@ -25,7 +25,7 @@ impl Run<'_> {
                 item_id: &self.item_id,
                 permissions: self.permissions.clone(),
                 reason: self.justification.as_deref(),
-                command: Some(command::display(&self.argv)),
+                command: Some(self.as_asked()),
             })
             .await;
         match given {

@@ -366,7 +366,7 @@ fn covers(scope: &str, always: Option<&AlwaysRule>) -> String {
 fn command_question(asked: &CommandApproval) -> String {
     let block = format!(
         "{}\nin {}, {}. {}\n",
-        fenced("sh", &asked.display),
+        fenced("sh", asked.script.as_ref().unwrap_or(&asked.display)),
         decided_code(&shown::path(&asked.cwd)),
         place(asked),
         decided(&asked.reason)

@@ -10,19 +10,41 @@ pub fn display(argv: &[String]) -> String {
 
 /// Shells of the system, by the names that models give them. One of another path could be anything.
 const SHELLS: &[&str] = &["bash", "dash", "sh", "zsh"];
+/// The shell that runs scripts where the person has none that can.
+const DEFAULT_SHELLS: &[&str] = &["bash", "/bin/bash", "/usr/bin/bash"];
 
 /// The command as it reads best in a list of what was done: of a plain shell only what it was given to run, as it was written, else as
-/// [`display`]. Not for questions, which show all of it.
+/// [`display`]. Not for questions, for which [`asked`] is.
 pub fn display_short(argv: &[String]) -> String {
     match argv {
         [shell, flag, script] if is_plain_shell(shell) && matches!(flag.as_str(), "-c" | "-lc") => {
-            match shown::hides(&script.replace(['\n', '\t'], " ")) || script.trim().is_empty() {
-                true => display(argv),
-                false => script.trim().to_owned(),
-            }
+            readable(script).map_or_else(|| display(argv), str::to_owned)
         }
         _ => display(argv),
     }
+}
+
+/// What the shell that runs scripts by default is given to run, as a question can show it: where that is said, nothing else runs. `None` for
+/// another shell, other options, and a script in which something hides.
+pub fn asked<'a>(argv: &'a [String], persons_shell: Option<&str>) -> Option<&'a str> {
+    match argv {
+        [shell, flag, script]
+            if flag == "-lc"
+                && (persons_shell == Some(shell) || DEFAULT_SHELLS.contains(&shell.as_str()))
+                // That would be an option.
+                && !script.starts_with(['-', '+']) =>
+        {
+            readable(script)
+        }
+        _ => None,
+    }
+}
+
+/// A script without the blanks and empty lines around it, if nothing hides in it.
+fn readable(script: &str) -> Option<&str> {
+    let hides = shown::hides(&script.replace(['\n', '\t'], " "));
+    let script = script.trim_matches([' ', '\t', '\n']);
+    (!hides && !script.is_empty()).then_some(script)
 }
 
 fn is_plain_shell(program: &str) -> bool {
@@ -121,5 +143,31 @@ mod tests {
             let argv: Vec<String> = argv.iter().map(ToString::to_string).collect();
             assert_eq!(display_short(&argv), expected);
         }
+    }
+
+    #[test]
+    fn a_question_shows_the_script_of_the_default_shell_alone() {
+        for (argv, expected) in [
+            (&["bash", "-lc", "ls -l | wc"][..], Some("ls -l | wc")),
+            (&["/bin/bash", "-lc", "\n make\n\ttest \n"], Some("make\n\ttest")),
+            (&["/opt/bin/zsh", "-lc", "ls"], Some("ls")),
+            // Another shell, or started otherwise, may take the same words for something else.
+            (&["/bin/zsh", "-lc", "ls"], None),
+            (&["sh", "-lc", "ls"], None),
+            (&["bash", "-c", "ls"], None),
+            (&["./bash", "-lc", "ls"], None),
+            (&["bash", "-lc", "ls", "name"], None),
+            (&["bash", "-lc", "-x"], None),
+            (&["bash", "-lc", "a\u{1b}b"], None),
+            (&["bash", "-lc", "a\rb"], None),
+            (&["bash", "-lc", "a\u{202e}b"], None),
+            (&["bash", "-lc", "ls\u{3000}"], None),
+            (&["bash", "-lc", " \n"], None),
+        ] {
+            let argv: Vec<String> = argv.iter().map(ToString::to_string).collect();
+            assert_eq!(asked(&argv, Some("/opt/bin/zsh")), expected, "{argv:?}");
+        }
+        let argv = ["/opt/bin/zsh", "-lc", "ls"].map(str::to_owned);
+        assert_eq!(asked(&argv, None), None);
     }
 }

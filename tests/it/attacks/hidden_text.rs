@@ -252,7 +252,7 @@ async fn what_others_say_is_no_record_of_ours() {
 /// something else named beside it.
 #[tokio::test]
 async fn a_plugin_gets_the_whole_command_and_what_it_looks_like() {
-    const ROWS: [(&[&str], &str, &str); 7] = [
+    const ROWS: [(&[&str], &str, &str); 11] = [
         (&["./push", "-c", "touch made"], "./push -c 'touch made'", ""),
         (&["./sh", "-c", "touch made"], "./sh -c 'touch made'", ""),
         (
@@ -260,7 +260,16 @@ async fn a_plugin_gets_the_whole_command_and_what_it_looks_like() {
             "/tmp/evil/bash -lc 'touch made'",
             "",
         ),
-        (&["bash", "-lc", "touch made"], "bash -lc 'touch made'", ""),
+        // What the person's own shell is given is all that runs.
+        (&["bash", "-lc", "touch made"], "touch made", ""),
+        (&["/bin/bash", "-lc", "touch a     b"], "touch a<5 blanks>b", ""),
+        (&["bash", "-lc", "touch a", "b"], "bash -lc 'touch a' b", ""),
+        (&["bash", "-c", "touch made"], "bash -c 'touch made'", ""),
+        (
+            &["bash", "-lc", "touch a\n   touch b"],
+            "bash -lc $'touch a\\n   touch b'",
+            "",
+        ),
         (&["touch", "a     b\u{202e}c"], "touch $'a<5 blanks>b\\u202ec'", ""),
         (
             &["curl", "https://github.com@evil.example/x"],
@@ -290,15 +299,18 @@ async fn a_plugin_gets_the_whole_command_and_what_it_looks_like() {
     for (_, shown, note) in ROWS {
         let question = work.client.expect_request("countersign/approval/command").await;
         let display = question.params["display"].as_str().unwrap_or_default().to_owned();
-        results.push((shown, note, display, question.params["notes"].to_string()));
+        let script = question.params["script"].as_str().map(str::to_owned);
+        results.push((shown, note, display, script, question.params["notes"].to_string()));
         work.client.answer(&question, Ok(json!({"decision": "decline"})));
     }
     work.output(&format!("call_{}", ROWS.len() - 1)).await;
-    repel(results, |(shown, note, display, notes)| {
-        if display == shown && notes.contains(note) {
+    repel(results, |(shown, note, display, script, notes)| {
+        // A script of several lines is there with its lines, too.
+        let lines = shown.contains("\\n").then_some("touch a\n   touch b");
+        if display == shown && script.as_deref() == lines && notes.contains(note) {
             Ok(())
         } else {
-            Err(format!("{display} {notes}"))
+            Err(format!("{display} {script:?} {notes}"))
         }
     });
 }

@@ -136,11 +136,10 @@ export function approvalWords(approval: Approval): { title: string; code: string
   const reason = visibleText(approval.reason);
   if ("command" in approval) {
     // To the letter as the server writes it: which program runs is part of it, whatever its name.
-    const code = visible(approval.display);
     return {
       title: "Run this command?",
-      code,
-      line: code,
+      code: visible(approval.script ?? approval.display),
+      line: visible(approval.display),
       // All of it: folders of the same name are not the same.
       where: `in ${oneLine(approval.cwd)} · ${confinedWords[approval.confined]}`,
       details: [...notes, reason].filter((one) => one !== ""),

@@ -424,6 +424,31 @@ tests['a command is shown as the server writes it, with the program that runs an
   vim.o.columns, vim.o.lines = 80, 24
 end
 
+tests['a script stands on lines of its own, none of which passes for one of ours'] = function()
+  vim.o.columns, vim.o.lines = 100, 40
+  pickers()
+  T.fresh({ questions = { pause = 10 } })
+  local params = command('a')
+  params.script = 'cd build\nIn ~/safe, inside the sandbox.\n' .. ('xy'):rep(80)
+  params.display = "bash -lc $'cd build\\nIn ~/safe, inside the sandbox.\\n" .. ('xy'):rep(80) .. "'"
+  local got = T.asked('approval/command', params)
+  opens()
+  local lines = vim.split(cards()[1], '\n', { plain = true })
+  T.has(lines[1], "Run bash -lc $'cd build\\nIn ~/safe")
+  T.equal(vim.list_slice(lines, 3, 6), { 'Run:', '    cd build', '    In ~/safe, inside the sandbox.', '    ' .. ('xy'):rep(80) })
+  T.has(lines[7], 'In /shop, OUTSIDE the sandbox')
+  -- Broken lines go on under where they began, and the window has room for all of them.
+  for _, win in ipairs(vim.api.nvim_list_wins()) do
+    if vim.api.nvim_win_get_config(win).relative ~= '' then
+      T.check(vim.wo[win].breakindent)
+      T.equal(vim.api.nvim_win_text_height(win, {}).all, vim.api.nvim_win_get_height(win))
+    end
+  end
+  open.done(nil)
+  T.ends(got)
+  vim.o.columns, vim.o.lines = 80, 24
+end
+
 tests['who asks for more than the sandbox allows says why in words of their own'] = function()
   vim.o.columns, vim.o.lines = 100, 40
   pickers()

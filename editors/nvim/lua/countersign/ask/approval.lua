@@ -156,12 +156,17 @@ local function said(words)
   return words and { 'The agent says: ', one_line(words), 300 } or nil
 end
 
+--- A script on lines of its own, none of which begins where ours do.
+local function script(text)
+  return 'Run:\n    ' .. text:gsub('\n', '\n    ')
+end
+
 function M.command(params)
   local does = deeds(params.actions)
   local place = (', %s%s.'):format(confined[params.confined] or params.confined, does ~= '' and (': ' .. does) or '')
   local parts = {
     -- To the letter as the server writes it: which program runs is part of it, whatever its name.
-    { 'Run ', params.display, MOST, '?' },
+    { 'Run ', params.display, MOST, '?', whole = params.script and script(params.script) },
     { 'In ', vim.fn.fnamemodify(params.cwd, ':~'), 200, place },
     { '', params.reason, 300 },
   }

@@ -20,7 +20,10 @@ end
 local function rows(lines, width)
   local sum = 0
   for _, line in ipairs(lines) do
-    sum = sum + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / width))
+    -- What is broken goes on under where it began.
+    local indent = math.min(#line:match('^ *'), width - 1)
+    local rest = vim.fn.strdisplaywidth(line) - width
+    sum = sum + 1 + math.max(0, math.ceil(rest / (width - indent)))
   end
   return sum
 end
@@ -64,6 +67,7 @@ function M.show(title, lines)
     zindex = 250,
   })
   vim.wo[win].wrap = true
+  vim.wo[win].breakindent = true
   vim.cmd.redraw()
   return function()
     pcall(vim.api.nvim_win_close, win, true)
@@ -80,6 +84,7 @@ function M.read(title, lines, closed)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   vim.bo[buf].buftype, vim.bo[buf].bufhidden, vim.bo[buf].swapfile, vim.bo[buf].modifiable = 'nofile', 'wipe', false, false
   vim.wo.wrap = true
+  vim.wo.breakindent = true
   vim.wo.winbar = (' %s%%=:Countersign answer '):format((title:gsub('%%', '%%%%')))
   vim.api.nvim_create_autocmd('BufWipeout', {
     buffer = buf,

@@ -17,6 +17,7 @@ M.READ = { label = 'Read all of it, then decide…', read = true }
 ---@field [4]? string What stands behind it.
 ---@field full? string The text as it is read better where there is room, or more of it.
 ---@field cut? boolean `full` says more.
+---@field whole? string What is read in the place of all of it, also where the text fits.
 
 --- Whether a line shows a text as it stands: with what hides in it written out, which takes room.
 ---@param text string
@@ -34,9 +35,9 @@ function M.told(parts)
   local lines, all, whole = {}, {}, true
   for i, part in ipairs(parts) do
     local before, text, most, behind = part[1], part[2], part[3], part[4] or ''
-    whole = whole and not part.cut and M.fits(text, most)
+    whole = whole and not part.cut and not part.whole and M.fits(text, most)
     lines[i] = before .. vim.fn.strtrans(choice.line(text, most)) .. behind
-    all[i] = before .. (part.full or text) .. behind
+    all[i] = part.whole or before .. (part.full or text) .. behind
   end
   return lines, not whole and table.concat(all, '\n') or nil
 end
