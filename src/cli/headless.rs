@@ -394,10 +394,19 @@ impl Run<'_> {
         self.agents.note(&event.kind);
         if self.json {
             print_json(&json!({"method": event.kind.method(), "params": event.params()}).to_string());
-        } else if let Some(line) = self.progress.line(&event.kind) {
-            match self.agents.name(&event.at.thread_id) {
-                Some(name) => say_plainly(&format!("[{name}] {line}")),
-                None => say_plainly(&line),
+        } else {
+            let agent = self.agents.name(&event.at.thread_id);
+            // What an agent of the model's says is for the model.
+            if agent.is_none()
+                && let Some(words) = self.progress.words_before(&event.kind)
+            {
+                say_plainly(&words);
+            }
+            if let Some(line) = self.progress.line(&event.kind) {
+                match agent {
+                    Some(name) => say_plainly(&format!("[{name}] {line}")),
+                    None => say_plainly(&line),
+                }
             }
         }
         if let EventKind::ItemCompleted(completed) = &event.kind

@@ -88,9 +88,83 @@ fn text(check: &Value) -> String {
         .join("\n")
 }
 
+/// A provider with a key that answers every request like this; its configuration.
+fn provider(status: &str, body: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let head = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = [0; 4096];
+            let read = stream.read(&mut request).unwrap();
+            let request = String::from_utf8_lossy(&request[..read]).to_ascii_lowercase();
+            assert!(
+                request.starts_with("get /v1/models") && request.contains("authorization: bearer s3cret"),
+                "{request}"
+            );
+            stream.write_all((head.clone() + body).as_bytes()).unwrap();
+        }
+    });
+    configured(port)
+}
+
+fn configured(port: u16) -> String {
+    format!(
+        "model_provider = \"far\"\n[model_providers.far]\nname = \"Far\"\nenv_key = \"OPENAI_API_KEY\"\n\
+         base_url = \"http://127.0.0.1:{port}/v1\"\n"
+    )
+}
+
+const MODELS: &str = r#"{"object":"list","data":[{"id":"big-one","object":"model"}]}"#;
+
+/// A key is tried where that costs nothing, and what comes of it is said.
+#[test]
+fn a_provider_is_tried_with_its_key() {
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    for (config, state, words) in [
+        (
+            provider("200 OK", MODELS),
+            "ok",
+            "Far, key in OPENAI_API_KEY; it answers",
+        ),
+        (
+            format!("model = \"big-one\"\n{}", provider("200 OK", MODELS)),
+            "ok",
+            "big-one of Far, key in OPENAI_API_KEY; it answers",
+        ),
+        (
+            format!("model = \"other\"\n{}", provider("200 OK", MODELS)),
+            "warn",
+            "other is not among the models that it lists",
+        ),
+        (
+            provider("401 Unauthorized", r#"{"error":{"message":"Incorrect API key"}}"#),
+            "fail",
+            "OPENAI_API_KEY; refused",
+        ),
+        (provider("404 Not Found", "{}"), "ok", "the key was not tried"),
+        (provider("500 Oh", "{}"), "warn", "could not be tried"),
+        (provider("200 OK", "<html>"), "warn", "could not be tried"),
+        (configured(nobody), "warn", "cannot be reached"),
+    ] {
+        let (_, report) = Machine::new().env("OPENAI_API_KEY", "s3cret").config(&config).report();
+        let found = check(&report, "model");
+        assert!(
+            found["state"] == state && text(found).contains(words),
+            "{words}: {found}"
+        );
+        assert!(!report.to_string().contains("s3cret"), "{report}");
+    }
+}
+
 #[test]
 fn a_machine_with_a_key_is_fit() {
     let machine = Machine::new()
+        .config(&provider("200 OK", MODELS))
         .env("OPENAI_API_KEY", "s3cret")
         .program("git")
         .program("nvim")
@@ -110,8 +184,9 @@ fn a_machine_with_a_key_is_fit() {
     assert_eq!(report["version"], env!("CARGO_PKG_VERSION"));
     let fit = check(&report, "sandbox")["state"] != "fail";
     assert_eq!((report["usable"].as_bool(), status), (Some(fit), Some(i32::from(!fit))));
-    // It looks, and leaves nothing.
-    assert!(!machine.dir.path().join("home").exists());
+    // It looks, and leaves nothing; nobody is signed in, and need not be.
+    assert_eq!(std::fs::read_dir(machine.dir.path().join("home")).unwrap().count(), 1);
+    assert!(!report.to_string().contains("\"login\""), "{report}");
 
     let table = machine.doctor(&[]);
     let table = String::from_utf8(table.stdout).unwrap();

@@ -215,6 +215,30 @@ async fn what_is_made_up_for_is_done() {
     assert!(ran.err.contains("(failed: "), "{ran:?}");
 }
 
+/// What is said on the way is progress, what is said at the end is the answer, and neither passes for the other or for a line of ours; of a
+/// command that failed the last lines are there.
+#[tokio::test]
+async fn words_on_the_way_and_the_end_of_a_failed_output_are_progress() {
+    let first = say("I look first.\n$ rm -rf / (exit status 0)");
+    let failing = bash("c1", r"seq 30; printf '  deep \033[31mred\n'; exit 3");
+    let place = Place::new(json!([
+        [first, failing],
+        [bash("c2", "echo fine")],
+        [say("Nearly."), bash("c3", "true")],
+        [say("Done.")]
+    ]))
+    .await;
+    let ran = place.run(&["Do it"]).await;
+    assert_eq!((ran.status, ran.out.as_str()), (Some(0), "Done.\n"), "{ran:?}");
+    let (_, happened) = ran.err.split_once('\n').expect("lines");
+    let numbers: String = (22..=30).map(|number| format!("    {number}\n")).collect();
+    let expected = format!(
+        "• I look first.\n  $ rm -rf / (exit status 0)\n$ seq 30; printf ' deep \\033[31mred\\n'; exit 3 (failed, exit status 3)\n\
+         {numbers}      deep <U+001B>[31mred\n$ echo fine (exit status 0)\n• Nearly.\n$ true (exit status 0)\n"
+    );
+    assert_eq!(happened, expected);
+}
+
 #[tokio::test]
 async fn events_come_as_lines_of_json() {
     let place = Place::new(json!([[bash("c1", "true")], [say("Done.")]])).await;

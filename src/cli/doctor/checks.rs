@@ -8,8 +8,9 @@ use crate::config::provider::{AuthCommand, Provider};
 use crate::config::{self, Config, Loaded, Sources};
 use crate::exec::{rules, support};
 use crate::model::credential::Login as _;
-use crate::model::error::KeyFrom;
+use crate::model::error::{ErrorKind, KeyFrom};
 use crate::model::local::{self, Candidate};
+use crate::model::{ModelClient, catalogue};
 use crate::private;
 use crate::protocol::config::ConfigWarning;
 use crate::secrets::Secrets;
@@ -19,6 +20,8 @@ use std::time::Duration;
 
 /// How long a server on this machine may take to list its models.
 const LOCAL_LIMIT: Duration = Duration::from_secs(2);
+/// How long a provider may take for the same.
+const PROVIDER_LIMIT: Duration = Duration::from_secs(5);
 
 pub(super) fn all(machine: &Machine) -> Vec<Check> {
     let mut checks = vec![version(machine), sandbox(), home(machine)];
@@ -239,12 +242,20 @@ fn model(machine: &Machine, config: &Config) -> Check {
         return auth_program(NAME, &of, command, machine);
     }
     let terms = login::terms(config, machine.env.clone());
-    if let Held::Account(_)
-    | Held::Key {
-        from: KeyFrom::Stored, ..
-    } = Account::new(&config.home, Secrets::default()).held(terms.terms())
-    {
-        return Check::new(NAME, State::Ok, format!("{of}, by the login below"));
+    let account = Account::new(&config.home, Secrets::default());
+    let tried = |how: &str| {
+        let (credential, _) = account.credential(terms.terms());
+        let headers = machine_headers(provider, machine);
+        let client =
+            ModelClient::with_credential(provider, credential, &ModelClient::user_agent()).with_headers(headers);
+        try_provider(&format!("{of}, {how}"), &client, config.model.as_deref())
+    };
+    match account.held(terms.terms()) {
+        Held::Account(_) => return Check::new(NAME, State::Ok, format!("{of}, by the login below")),
+        Held::Key {
+            from: KeyFrom::Stored, ..
+        } => return tried("with the key of the login below"),
+        _ => {}
     }
     match config::key(provider, &machine.env) {
         Ok(None) if is_local(provider) => match ask(&[candidate(id, provider)]) {
@@ -265,18 +276,11 @@ fn model(machine: &Machine, config: &Config) -> Check {
             )
             .with(["Start it and load a model, or choose another model_provider in config.toml.".to_owned()]),
         },
-        Ok(None) => Check::new(
-            NAME,
-            State::Ok,
-            format!("{of} at {}, which needs no key", provider.base_url),
-        ),
-        Ok(Some(_)) => {
-            let from = match (&provider.experimental_bearer_token, &provider.env_key) {
-                (None, Some(variable)) => format!("key in {variable}"),
-                _ => "key in the configuration".to_owned(),
-            };
-            Check::new(NAME, State::Ok, format!("{of}, {from}"))
-        }
+        Ok(None) => tried("without a key"),
+        Ok(Some(_)) => match (&provider.experimental_bearer_token, &provider.env_key) {
+            (None, Some(variable)) => tried(&format!("key in {variable}")),
+            _ => tried("key in the configuration"),
+        },
         Err(missing) => {
             // Somebody who chose a provider wants that one; anybody else is glad of what is there.
             let found = if config.model_provider_chosen {
@@ -302,14 +306,71 @@ fn model(machine: &Machine, config: &Config) -> Check {
                     State::Fail,
                     format!("no key for {}: {} is not set", provider.name, missing.variable),
                 )
+                .with([missing.to_string()])
+                .with(
+                    provider
+                        .requires_openai_auth
+                        .then(|| "Or sign in: `countersign login`.".to_owned()),
+                )
                 .with([
-                    missing.to_string(),
-                    "Or start a local server: Ollama (ollama serve), llama.cpp (llama-server) or LM Studio; it is \
-                         found by itself."
+                    "Or start a local server: Ollama (ollama serve), llama.cpp (llama-server) or LM Studio, with a model loaded; it is \
+                     found by itself."
                         .to_owned(),
                 ]),
             }
         }
+    }
+}
+
+/// What the provider's `env_http_headers` name.
+fn machine_headers(provider: &Provider, machine: &Machine) -> Vec<(String, String)> {
+    let headers = provider.env_http_headers.iter();
+    headers
+        .filter_map(|(name, variable)| Some((name.clone(), machine.env.get(variable)?.clone())))
+        .collect()
+}
+
+/// Asks a provider for its models, which costs nothing: whether it is reached, takes the key, and has the model that is wanted.
+fn try_provider(of: &str, client: &ModelClient, wanted: Option<&str>) -> Check {
+    const NAME: &str = "model";
+    let listed = block_on(async { tokio::time::timeout(PROVIDER_LIMIT, catalogue::list_remote(client)).await });
+    let Some(listed) = listed else {
+        return Check::new(NAME, State::Warn, format!("{of}; not tried"));
+    };
+    let error = match listed {
+        Ok(Ok(models)) => {
+            return match wanted.filter(|wanted| !models.is_empty() && models.iter().all(|model| model.id != **wanted)) {
+                None => Check::new(NAME, State::Ok, format!("{of}; it answers")),
+                Some(wanted) => Check::new(NAME, State::Warn, format!("{of}; it answers")).with([format!(
+                    "{wanted} is not among the models that it lists: `countersign model list` shows them."
+                )]),
+            };
+        }
+        Ok(Err(error)) => error,
+        Err(_) => {
+            let why = format!("{of}; no answer within {} s", PROVIDER_LIMIT.as_secs());
+            return Check::new(NAME, State::Warn, why);
+        }
+    };
+    match &error.kind {
+        ErrorKind::Unauthorized { .. } => {
+            Check::new(NAME, State::Fail, format!("{of}; refused")).with([error.to_string()])
+        }
+        // Not every provider lists its models.
+        ErrorKind::Http {
+            status: status @ (404 | 405 | 501),
+            ..
+        } => Check::new(
+            NAME,
+            State::Ok,
+            format!("{of}; it answers (status {status}: it lists no models, so the key was not tried)"),
+        ),
+        ErrorKind::Offline => Check::new(
+            NAME,
+            State::Ok,
+            format!("{of}; not tried, since the network is turned off"),
+        ),
+        _ => Check::new(NAME, State::Warn, format!("{of}; it could not be tried")).with([error.to_string()]),
     }
 }
 
@@ -341,9 +402,13 @@ fn login_check(machine: &Machine, config: &Config) -> Option<Check> {
     }
     let account = Account::new(&config.home, Secrets::default());
     let kept = account::place(&config.home, &terms.login);
-    // Somebody without a login may have a local server, which the check of the model finds.
-    let (summary, _) = login::describe(&account, &terms, &kept);
-    Some(match account.trouble(&terms.login) {
+    let (summary, is_signed_in) = login::describe(&account, &terms, &kept);
+    let trouble = account.trouble(&terms.login);
+    // Somebody without a login may have a local server, which the check of the model finds; else that one says how to sign in.
+    if !is_signed_in && trouble.is_none() {
+        return None;
+    }
+    Some(match trouble {
         None => Check::new(NAME, State::Ok, summary),
         Some(trouble) if summary.contains(&trouble.to_string()) => Check::new(NAME, State::Warn, summary),
         Some(trouble) => Check::new(NAME, State::Warn, summary).with([trouble.to_string()]),

@@ -1,4 +1,4 @@
-//! What happens, a line each, on standard error: for who watches a run.
+//! What happens, on standard error: for who watches a run.
 
 use crate::protocol::event::EventKind;
 use crate::protocol::item::{FileChangeKind, ItemStatus, ThreadItem};
@@ -7,14 +7,39 @@ use std::path::{Path, PathBuf};
 
 /// Characters of a command or a title.
 const LONGEST: usize = 120;
+/// Lines at the end of what a failed command wrote.
+const LAST_LINES: usize = 10;
 
 pub(super) struct Progress {
     cwd: PathBuf,
+    /// What the agent said last. It is the answer, which goes elsewhere, unless something comes after it.
+    said: Option<String>,
 }
 
 impl Progress {
     pub(super) fn new(cwd: &Path) -> Self {
-        Self { cwd: cwd.to_owned() }
+        Self {
+            cwd: cwd.to_owned(),
+            said: None,
+        }
+    }
+
+    /// What the agent of the run said before it went on with this, marked, so that it passes for no line of ours.
+    pub(super) fn words_before(&mut self, event: &EventKind) -> Option<String> {
+        match event {
+            EventKind::ItemCompleted(completed) => {
+                let ThreadItem::AgentMessage { text, .. } = &completed.item else {
+                    return None;
+                };
+                let text = Some(text.trim()).filter(|text| !completed.withdrawn && !text.is_empty());
+                let before = std::mem::replace(&mut self.said, text.map(str::to_owned));
+                before.map(|words| marked(&words))
+            }
+            EventKind::ItemStarted(started) if !matches!(started.item, ThreadItem::AgentMessage { .. }) => {
+                self.said.take().map(|words| marked(&words))
+            }
+            _ => None,
+        }
     }
 
     pub(super) fn line(&self, event: &EventKind) -> Option<String> {
@@ -37,6 +62,7 @@ impl Progress {
                 status,
                 exit_code,
                 reason,
+                aggregated_output,
                 ..
             } => {
                 let end = match (status, exit_code) {
@@ -45,7 +71,11 @@ impl Progress {
                     (_, Some(code)) => format!("failed, exit status {code}"),
                     _ => word(*status).to_owned(),
                 };
-                Some(format!("$ {} ({end})", short(command)))
+                let output = match status {
+                    ItemStatus::Failed => last_lines(aggregated_output.as_deref().unwrap_or_default()),
+                    _ => String::new(),
+                };
+                Some(format!("$ {} ({end}){output}", short(command)))
             }
             ThreadItem::FileChange {
                 changes,
@@ -111,9 +141,26 @@ fn word(status: ItemStatus) -> &'static str {
     }
 }
 
+/// Words of the agent: a dot before them, and what follows it under them.
+fn marked(words: &str) -> String {
+    format!("• {}", shown::prose(words).trim().replace('\n', "\n  "))
+}
+
+/// The end of what a command wrote, indented, each line cut.
+fn last_lines(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    last.iter()
+        .map(|line| format!("\n    {}", cut(shown::text(line.trim_end()))))
+        .collect()
+}
+
 /// On one line, cut.
 pub(super) fn short(text: &str) -> String {
-    let line = shown::line(text);
+    cut(shown::line(text))
+}
+
+fn cut(line: String) -> String {
     match line.char_indices().nth(LONGEST) {
         Some((at, _)) => format!("{}…", &line[..at]),
         None => line,
