@@ -57,6 +57,7 @@ pub mod thread;
 pub mod turn;
 pub mod typed;
 pub mod undo;
+mod window;
 pub mod witness;
 
 use crate::config::{self, ConfigError, Loaded, Sources};

@@ -11,6 +11,7 @@ pub mod line;
 pub mod plan;
 pub mod story;
 pub mod text;
+pub mod window;
 
 #[cfg(test)]
 mod tests;

@@ -13,6 +13,7 @@ pub mod agent;
 pub mod approval;
 pub mod command;
 pub mod config;
+pub mod context;
 pub mod document;
 pub mod error;
 pub mod event;

@@ -50,6 +50,7 @@ use crate::protocol::command::{
 use crate::protocol::config::{
     ConfigReadParams, ConfigReadResult, ConfigReloadParams, ConfigReloadResult, ConfigWriteParams, ConfigWriteResult,
 };
+use crate::protocol::context::{ThreadContextParams, ThreadContextResult};
 use crate::protocol::feedback::{
     FeedbackPreviewParams, FeedbackPreviewResult, FeedbackSaveParams, FeedbackSaveResult, FeedbackUploadParams,
     FeedbackUploadResult,
@@ -335,6 +336,10 @@ impl Server {
 
     async fn thread_read(&self, params: ThreadReadParams) -> Result<ThreadReadResult> {
         Ok(thread::read(self.0.session()?, params).await?)
+    }
+
+    async fn thread_context(&self, params: ThreadContextParams) -> Result<ThreadContextResult> {
+        Ok(thread::context(self.0.session()?, params).await?)
     }
 
     async fn thread_compact(&self, params: ThreadCompactParams) -> Result<ThreadCompactResult> {
@@ -685,6 +690,7 @@ pub(crate) fn service(context: Arc<Context>) -> (LspService<Server>, ClientSocke
         .custom_method(method::THREAD_RESUME, Server::thread_resume)
         .custom_method(method::THREAD_LIST, Server::thread_list)
         .custom_method(method::THREAD_READ, Server::thread_read)
+        .custom_method(method::THREAD_CONTEXT, Server::thread_context)
         .custom_method(method::THREAD_COMPACT, Server::thread_compact)
         .custom_method(method::THREAD_FORK, Server::thread_fork)
         .custom_method(method::THREAD_ROLLBACK, Server::thread_rollback)

@@ -11,13 +11,14 @@ use serde_json::{Map, Value, json};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Command {
     Compact,
+    Context,
     Review(ReviewTarget),
     Undo,
     Init,
 }
 
 /// Their names among those of a chat document.
-const SHARED: [&str; 3] = ["compact", "review", "undo"];
+const SHARED: [&str; 4] = ["compact", "context", "review", "undo"];
 const INIT: &str = "init";
 
 /// What `/init` asks for.
@@ -34,6 +35,7 @@ pub(super) fn read(content: &[UserInput]) -> Option<(String, Command)> {
     let name = words.strip_prefix('/')?.split(char::is_whitespace).next()?.to_owned();
     let command = match line::read(words) {
         Line::Compact => Command::Compact,
+        Line::Context => Command::Context,
         Line::Review(target) => Command::Review(target),
         Line::Undo => Command::Undo,
         _ if words == "/init" => Command::Init,
@@ -83,6 +85,8 @@ mod tests {
             (" /compact\n", Some(Command::Compact)),
             ("/compact it", None),
             ("/undo", Some(Command::Undo)),
+            ("/context", Some(Command::Context)),
+            ("/context of it", None),
             ("/init", Some(Command::Init)),
             ("/init now", None),
             ("/review", review(ReviewTarget::UncommittedChanges)),

@@ -8,8 +8,9 @@ use super::session::Session;
 use super::{auth, input, options, replay, servers, update};
 use crate::agent::thread::{Start, Started, ThreadHandle};
 use crate::agent::{Opened, undo};
+use crate::chat::window;
 use crate::config::prompts::{Prompt, Prompts};
-use crate::ids::ThreadId;
+use crate::ids::{ItemId, ThreadId};
 use crate::protocol::item::UserInput;
 use crate::protocol::settings::SettingsOverride;
 use crate::protocol::thread::{ThreadListParams, ThreadResumeParams, ThreadStartParams};
@@ -204,12 +205,22 @@ impl Server {
                     text: commands::INIT_WORDS.to_owned(),
                 }];
             }
+            Some(Command::Context) => {
+                drop(order);
+                let thread = session.thread.clone();
+                let context = apart(move || thread.context()).await?;
+                let words = window::block(&context);
+                let update = update::piece("agent_message_chunk", &ItemId::fresh(), &words);
+                let params = json!({"sessionId": session.thread.id(), "update": update});
+                self.peer.notify("session/update", params).await;
+                return Ok(Some(json!({"stopReason": "end_turn"})));
+            }
             Some(command) => {
                 drop(order);
                 let started = match command {
                     Command::Review(target) => session.thread.review(target).await?,
                     Command::Undo => session.thread.undo(undo::Request::default()).await?,
-                    Command::Compact | Command::Init => session.thread.compact().await?,
+                    Command::Compact | Command::Context | Command::Init => session.thread.compact().await?,
                 };
                 self.answer_with_end(&session, started, taken);
                 return Ok(None);

@@ -27,6 +27,7 @@ use crate::protocol::item::{CompactionReason, ItemStatus, PlanStep, PlanStepStat
 use crate::protocol::model::TokenUsage;
 use crate::protocol::settings::{Mode, ReasoningSummary};
 use crate::protocol::turn::{TurnError, TurnErrorKind};
+pub(super) use fold::is_summary;
 use fold::{Fold, Kept};
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -10,6 +10,7 @@ use super::said::Said;
 use super::servers::{AllowedTools, ThreadServers};
 use super::spending;
 use super::stream::{Listening, Stream};
+use super::window::Sent;
 use super::witness::Witness;
 use crate::exec::decide::SessionGrants;
 use crate::ids::{ItemId, ThreadId, TurnId};
@@ -132,6 +133,8 @@ pub struct Data {
     pub told_tools_left_out: bool,
     /// What they were told of a small window.
     pub told_small: Option<String>,
+    /// What went along with the last request.
+    pub(super) sent: Option<Sent>,
     /// When the first of the inputs is sent that wait for a time, in milliseconds since the epoch.
     pub sends_at_ms: Option<i64>,
     /// Turns that failed and whose message waits to be sent again.
@@ -212,6 +215,7 @@ impl Conversation {
             told_weaker: false,
             told_tools_left_out: false,
             told_small: None,
+            sent: None,
             sends_at_ms: None,
             sends_again: Vec::new(),
             along: HashMap::new(),

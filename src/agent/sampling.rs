@@ -10,6 +10,7 @@ use super::prompt;
 use super::small::{self, Budget, Fit};
 use super::spending::Standing;
 use super::turn::{Ended, Turn};
+use super::window::Sent;
 use crate::ids::ItemId;
 use crate::model::catalogue;
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
@@ -349,7 +350,7 @@ pub(super) fn request(turn: &Turn) -> ModelRequest {
     // On its own: the lock is not to be held while anything else is made.
     let input = turn.with_history(|history| history.for_model());
     let fit = Fit::of(turn, Budget::of(turn), &input);
-    ModelRequest {
+    let request = ModelRequest {
         model: turn.provider().model.clone(),
         instructions: fit.instructions_of(turn),
         input: fit.input(input),
@@ -371,7 +372,12 @@ pub(super) fn request(turn: &Turn) -> ModelRequest {
         service_tier: turn.settings.service_tier.clone(),
         store: turn.config.stores_answers,
         watch: watch(turn),
+    };
+    if !turn.is_apart() {
+        let sent = Sent::of(turn, &request, fit);
+        turn.conversation.data().sent = Some(sent);
     }
+    request
 }
 
 /// Who watches a turn's requests.

@@ -38,7 +38,7 @@ pub(super) struct Fit {
 
 /// A kind of message that is not the conversation itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Beside {
+pub(super) enum Beside {
     /// Instruction files, as they were at the start.
     Files,
     /// What a message points at, or what the editor shows.
@@ -267,7 +267,7 @@ fn lines_before(text: &str, most: usize) -> usize {
 }
 
 /// What an item is, if it is not the conversation itself.
-fn beside(item: &ResponseItem) -> Option<Beside> {
+pub(super) fn beside(item: &ResponseItem) -> Option<Beside> {
     if item.is_answer() || is_words(item) {
         return None;
     }

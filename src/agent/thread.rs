@@ -25,8 +25,10 @@ use super::services::Services;
 use super::stream::Subscription;
 use super::turn::Turn;
 use super::undo;
+use super::window;
 use crate::config::{Config, Loaded};
 use crate::ids::{ItemId, ThreadId, TurnId};
+use crate::protocol::context::ThreadContextResult;
 use crate::protocol::item::UserInput;
 use crate::protocol::queue::{QueuedInput, TurnQueue};
 use crate::protocol::review::ReviewTarget;
@@ -472,6 +474,11 @@ impl ThreadHandle {
         self.deliver(Mail::new(reviewer::overruled_message(&action)), false)
             .await?;
         Ok(true)
+    }
+
+    /// What fills the window of the conversation's model.
+    pub fn context(&self) -> ThreadContextResult {
+        window::report(self.conversation())
     }
 
     /// Drops the last turns from the conversation, unless its last turn is another one than is expected. Says how many.

@@ -9,6 +9,7 @@ use crate::protocol::settings::Mode;
 pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("new", "", "Begin a new conversation in this document"),
     ("compact", "", "Compact the conversation to make room"),
+    ("context", "", "Show what fills the model's context window"),
     (
         "review",
         "[branch NAME | commit SHA | words]",
@@ -45,6 +46,7 @@ pub const MODES: [(Mode, &str); 3] = [
 pub enum Line {
     New,
     Compact,
+    Context,
     Review(ReviewTarget),
     Model(String),
     Mode(Mode),
@@ -79,6 +81,7 @@ pub fn read(words: &str) -> Line {
     match name {
         "new" => alone(Line::New),
         "compact" => alone(Line::Compact),
+        "context" => alone(Line::Context),
         "stop" => alone(Line::Stop),
         "undo" => alone(Line::Undo),
         "diff" => alone(Line::Diff),

@@ -24,6 +24,7 @@ pub const COMMANDS: &[&str] = &[
     "changes",
     "clear",
     "compact",
+    "context",
     "copy",
     "diff",
     "export",

@@ -9,6 +9,7 @@ use crate::ids::{SubscriptionId, ThreadId, TurnId};
 use crate::lsp::error::RequestError;
 use crate::protocol::agent::{ThreadSendParams, ThreadSendResult};
 use crate::protocol::command::{ThreadShellCommandParams, ThreadShellCommandResult};
+use crate::protocol::context::{ThreadContextParams, ThreadContextResult};
 use crate::protocol::error;
 use crate::protocol::thread::*;
 use crate::server::call::after_reply;
@@ -187,6 +188,13 @@ pub async fn shell_command(
     };
     after_reply(move || drop(started));
     Ok(result)
+}
+
+/// What fills the window of a conversation's model. A long history is measured beside the loop.
+pub async fn context(session: &Session, params: ThreadContextParams) -> Result<ThreadContextResult, RequestError> {
+    let thread = session.agent().reach(&params.thread_id).await?;
+    let measured = tokio::task::spawn_blocking(move || thread.context()).await;
+    measured.map_err(|error| RequestError::internal(error.to_string()))
 }
 
 /// Has the conversation summed up; the turn that does it follows the answer.

@@ -2,9 +2,9 @@
 
 #[cfg(test)]
 use super::{
-    account::*, agent::*, approval::*, command::*, config::*, document::*, feedback::*, file::*, generate::Visitor,
-    git::*, guardian::*, history::*, mcp::*, model::*, permission::*, prompt::*, proposal::*, question::*, queue::*,
-    realtime::*, review::*, sandbox::*, terminal::*, thread::*, tool::*, turn::*, undo::*,
+    account::*, agent::*, approval::*, command::*, config::*, context::*, document::*, feedback::*, file::*,
+    generate::Visitor, git::*, guardian::*, history::*, mcp::*, model::*, permission::*, prompt::*, proposal::*,
+    question::*, queue::*, realtime::*, review::*, sandbox::*, terminal::*, thread::*, tool::*, turn::*, undo::*,
 };
 
 /// A span has its name and its fields from the first.
@@ -121,6 +121,8 @@ requests! { CLIENT_REQUESTS, each_client_request, dispatch_span:
     TURN_UNDO = "countersign/turn/undo" (TurnUndoParams) -> TurnUndoResult,
     /// What a turn has changed, as one diff.
     TURN_DIFF = "countersign/turn/diff" (TurnDiffParams) -> TurnDiffResult,
+    /// Says what fills the context window of a conversation's model: instructions, tools, files, messages, results.
+    THREAD_CONTEXT = "countersign/thread/context" (ThreadContextParams) -> ThreadContextResult,
     /// Compacts the conversation, so that it takes less of the model's context window. Answered at once; it is a turn of
     /// its own, which takes the place of one that runs.
     THREAD_COMPACT = "countersign/thread/compact" (ThreadCompactParams) -> ThreadCompactResult,

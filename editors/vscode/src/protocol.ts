@@ -305,8 +305,16 @@ export type CommandApproval = {
   agent?: string | null;
   /** The command as an argument list. */
   command: Array<string>;
-  /** All of the command as one line, as a shell would take it and with what hides in it shown: what clients show, as it is. */
+  /**
+   * All of the command as one line, as a shell would take it and with what hides in it shown: what clients show, as it is. Of a script
+   * of one line for the person's own shell it is that script.
+   */
   display: string;
+  /**
+   * A script of several lines for the person's own shell, with its line ends and with what hides in it shown; to be shown in the place of
+   * `display` where code has lines of its own.
+   */
+  script?: string | null;
   cwd: string;
   actions: Array<CommandAction>;
   /** Why it asks. */
@@ -452,6 +460,24 @@ export type ConfigWriteResult = {
 
 /** How a command is, or would be, confined. */
 export type Confined = "readOnly" | "workspace" | "outside";
+
+export type ContextEntry = {
+  name: string;
+  tokens: number;
+};
+
+export type ContextPart = {
+  kind: ContextPartKind;
+  /** The kind in words. */
+  title: string;
+  tokens: number;
+  /** How many there are: tools, messages, results. */
+  count: number;
+  /** The largest of them by name, where they have names: tools, and results by their tools. */
+  largest?: Array<ContextEntry>;
+};
+
+export type ContextPartKind = "instructions" | "tools" | "mcpTools" | "instructionFiles" | "environment" | "attachments" | "userMessages" | "agentMessages" | "reasoning" | "toolCalls" | "toolResults" | "summary";
 
 /** What tokens cost by the prices that are known: an estimate, in US dollars. */
 export type Cost = {
@@ -2066,6 +2092,28 @@ export type ThreadConfigured = {
   historyEntryCount: number;
 };
 
+export type ThreadContextParams = {
+  threadId: ThreadId;
+};
+
+export type ThreadContextResult = {
+  /** The model that was asked last. Absent where this server has not asked one yet: instructions and tools are not among the parts then. */
+  model?: string | null;
+  /** Tokens that it takes; absent where that is not known. */
+  contextWindow?: number | null;
+  /** Tokens at which the conversation is compacted by itself; absent where it never is. */
+  compactsAt?: number | null;
+  /**
+   * Tokens of the conversation with all that goes along: the provider's count and an estimate of what has come since; where it has not
+   * counted, an estimate.
+   */
+  tokens: number;
+  /** What takes them, largest first. These are estimates of four bytes to a token, so their sum is not `tokens`. */
+  parts: Array<ContextPart>;
+  /** What is not sent since the window is small, in words. */
+  leftOut?: Array<string>;
+};
+
 export type ThreadDeleteParams = {
   /** Letter by letter as lists give it: nothing brings the thread back. */
   threadId: ThreadId;
@@ -3052,6 +3100,8 @@ export interface ClientRequests {
   "countersign/turn/undo": { params: TurnUndoParams; result: TurnUndoResult };
   /** What a turn has changed, as one diff. */
   "countersign/turn/diff": { params: TurnDiffParams; result: TurnDiffResult };
+  /** Says what fills the context window of a conversation's model: instructions, tools, files, messages, results. */
+  "countersign/thread/context": { params: ThreadContextParams; result: ThreadContextResult };
   /** Compacts the conversation, so that it takes less of the model's context window. Answered at once; it is a turn of its own, which takes the place of one that runs. */
   "countersign/thread/compact": { params: ThreadCompactParams; result: ThreadCompactResult };
   /** Runs a command of the person's own in their shell, beside what the agent does or as a turn of its own. Answered at once; the command shows as an item. The model hears nothing of it. */

@@ -13,6 +13,7 @@ import type { RateWindow, UserInput } from "../src/protocol";
 import type { ThreadEvent } from "../src/rpc";
 import { chime } from "./chime";
 import { Composer } from "./composer";
+import { contextCard } from "./context";
 import { button, el, iconButton, redraw } from "./dom";
 import { FindBar } from "./find";
 import { firstRun, forgetKey, isMissing } from "./first_run";
@@ -112,8 +113,8 @@ function remember(): void {
   keep({ threadId, name: threadTitle, draft, keeps: [...context.keeps].slice(-MOST_KEEPS) });
 }
 
-function notice(severity: "info" | "error", text: string): HTMLElement {
-  const box = el("div", { class: `notice notice-${severity}`, role: severity === "error" ? "alert" : "status" }, el("span", {}, text), iconButton("close", "Close", () => { box.remove(); }));
+function notice(severity: "info" | "error", words: string | HTMLElement): HTMLElement {
+  const box = el("div", { class: `notice notice-${severity}`, role: severity === "error" ? "alert" : "status" }, typeof words === "string" ? el("span", {}, words) : words, iconButton("close", "Close", () => { box.remove(); }));
   notices.replaceChildren(box);
   if (chat.hidden) threads.root.prepend(notices);
   else chat.insertBefore(notices, activity);
@@ -296,8 +297,9 @@ function drawMeters(): void {
   const cost = costWords(shown?.usage?.cost);
   const limit = (window: RateWindow | null | undefined): HTMLElement[] =>
     window ? [meter(windowShort(window.windowMinutes), window.usedPercent, `${windowName("Allowance", window.windowMinutes)}: ${Math.round(window.usedPercent)} % used${window.resetsAt ? `, resets ${dateWords(new Date(window.resetsAt * 1000).toLocaleString())}` : ""}`)] : [];
+  const opening = (inside: HTMLElement): HTMLElement => el("button", { class: "context-meter", on: { click: () => { post({ type: "command", token: null, name: "context" }); } } }, inside);
   meters.replaceChildren(
-    ...(shown?.usage === undefined ? [] : used === undefined ? [el("span", { class: "dim" }, `${tokens(shown.usage.total.totalTokens)} tokens`)] : [meter("Context", used, `${tokens(shown.usage.last.totalTokens)} of ${tokens(shown.usage.modelContextWindow ?? 0)} tokens of the model's context window; ${tokens(shown.usage.total.totalTokens)} used in all`)]),
+    ...(shown?.usage === undefined ? [] : [opening(used === undefined ? el("span", { class: "dim", title: "Show what fills the context window" }, `${tokens(shown.usage.total.totalTokens)} tokens`) : meter("Context", used, `${tokens(shown.usage.last.totalTokens)} of ${tokens(shown.usage.modelContextWindow ?? 0)} tokens of the model's context window; ${tokens(shown.usage.total.totalTokens)} used in all. Select to see what fills it`))]),
     ...(cost === undefined ? [] : [el("span", { class: "dim cost", title: cost.whole, label: cost.whole }, cost.short)]),
     ...limit(shown?.limits?.primary),
     ...limit(shown?.limits?.secondary),
@@ -390,6 +392,9 @@ window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
       break;
     case "notice":
       notice(data.severity, data.text);
+      break;
+    case "context":
+      notice("info", contextCard(data.context));
       break;
     case "setup":
       setup = { setup: data.setup, problem: data.problem };

@@ -44,7 +44,6 @@ impl Fold {
     /// Takes a history apart. Messages at its end that the model has not answered stay as they are, behind the summary.
     pub(super) fn of(items: &[ResponseItem]) -> Self {
         let is_input = |item: &ResponseItem| matches!(item, ResponseItem::Message { .. }) && !item.is_answer();
-        let is_summary = |item: &ResponseItem| opens_with(item, SUMMARY_START);
         let mut replaced = items.len();
         loop {
             replaced -= match &items[..replaced] {
@@ -118,6 +117,11 @@ fn summary_message(summary: &str, open: &str, left_out: usize) -> ResponseItem {
     }
     text.push_str("\n</compaction_summary>");
     prompt::message("user", text)
+}
+
+/// Whether an item is what stands for earlier turns.
+pub(in crate::agent) fn is_summary(item: &ResponseItem) -> bool {
+    opens_with(item, SUMMARY_START)
 }
 
 fn opens_with(item: &ResponseItem, start: &str) -> bool {

@@ -82,8 +82,12 @@ fn around(turn: &Turn) -> usize {
 
 /// What the tools take that go along with every request.
 pub(in crate::agent) fn tools(turn: &Turn) -> usize {
-    let described = |tool: ToolSpec| serde_json::to_string(&tool).map_or(0, |described| text(&described));
-    turn.tool_specs().into_iter().map(described).sum()
+    turn.tool_specs().iter().map(tool).sum()
+}
+
+/// What one of them takes.
+pub(in crate::agent) fn tool(tool: &ToolSpec) -> usize {
+    serde_json::to_string(tool).map_or(0, |described| text(&described))
 }
 
 /// Tokens that the next request would take.
@@ -132,7 +136,7 @@ pub(super) fn room_for_items(turn: &Turn, window: Option<u32>, prompt: &Response
 
 /// Tokens at which a conversation is compacted by itself. None: never, since the person wants it so, or nobody knows how
 /// much the model takes.
-pub(super) fn limit(config: &Config, window: Option<u32>) -> Option<u32> {
+pub(in crate::agent) fn limit(config: &Config, window: Option<u32>) -> Option<u32> {
     match (config.auto_compact_token_limit, window) {
         (Some(0), _) => None,
         // More than the model takes would be no limit at all.

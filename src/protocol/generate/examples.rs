@@ -5,6 +5,7 @@ use crate::protocol::agent::*;
 use crate::protocol::approval::*;
 use crate::protocol::command::*;
 use crate::protocol::config::*;
+use crate::protocol::context::*;
 use crate::protocol::document::*;
 use crate::protocol::event::{self, At, Event, EventKind};
 use crate::protocol::feedback::*;
@@ -299,6 +300,13 @@ fn requests(all: &mut BTreeMap<&'static str, Example>) {
             dynamic_tools: None,
         }),
         value(started()),
+    );
+    add(
+        THREAD_CONTEXT,
+        value(ThreadContextParams {
+            thread_id: THREAD.into(),
+        }),
+        value(context()),
     );
     add(
         THREAD_COMPACT,
@@ -1836,6 +1844,47 @@ fn tool_server() -> McpServer {
     }
 }
 
+fn context() -> ThreadContextResult {
+    let part = |kind, title: &str, tokens, count, largest: &[(&str, u32)]| ContextPart {
+        kind,
+        title: title.into(),
+        tokens,
+        count,
+        largest: largest
+            .iter()
+            .map(|(name, tokens)| ContextEntry {
+                name: (*name).into(),
+                tokens: *tokens,
+            })
+            .collect(),
+    };
+    ThreadContextResult {
+        model: Some("gpt-5".into()),
+        context_window: Some(272_000),
+        compacts_at: Some(244_800),
+        tokens: 9_120,
+        parts: vec![
+            part(
+                ContextPartKind::ToolResults,
+                "Tool results",
+                4_310,
+                3,
+                &[("exec_command", 3_900), ("read_file", 410)],
+            ),
+            part(
+                ContextPartKind::Tools,
+                "Tools",
+                2_705,
+                14,
+                &[("exec_command", 640), ("apply_patch", 520)],
+            ),
+            part(ContextPartKind::Instructions, "Instructions", 1_180, 1, &[]),
+            part(ContextPartKind::UserMessages, "Your messages", 58, 2, &[]),
+        ],
+        left_out: Vec::new(),
+    }
+}
+
 fn approval() -> CommandApproval {
     CommandApproval {
         id: "a-1".into(),
@@ -1845,6 +1894,7 @@ fn approval() -> CommandApproval {
         agent: None,
         command: vec!["cargo".into(), "fetch".into()],
         display: "cargo fetch".into(),
+        script: None,
         cwd: "/home/ada/sums".into(),
         actions: vec![CommandAction::Unknown {
             command: "cargo fetch".into(),

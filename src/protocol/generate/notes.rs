@@ -116,6 +116,10 @@ pub(super) fn of(method: &str) -> Notes {
                 error::COMMAND_RUNNING,
             ],
         ),
+        "thread/context" => notes(
+            "Nothing is sent to the model. Before this server has asked one, instructions and tools are not known, nor is the window.",
+            &[error::THREAD_NOT_LOADED],
+        ),
         "thread/compact" => notes(
             "A turn that runs is stopped first and completes as interrupted, `replaced`. Then `turn/started` comes, one item \
              `contextCompaction`, `thread/tokenUsage` with what is left, and `turn/completed`; if there is no summary, it has \

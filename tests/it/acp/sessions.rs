@@ -215,7 +215,7 @@ async fn modes_and_models_can_be_chosen() {
         .iter()
         .map(|command| command["name"].as_str().expect("a name"))
         .collect();
-    assert_eq!(names, ["tidy", "compact", "review", "undo", "init"]);
+    assert_eq!(names, ["tidy", "compact", "context", "review", "undo", "init"]);
     acp.call("session/set_mode", json!({"sessionId": session, "modeId": "plan"}))
         .await;
     let told = acp

@@ -268,6 +268,12 @@ async fn commands_of_ours_are_carried_out() {
     assert!(acp.dir.join("new.txt").exists());
     let (_, reason) = acp.prompt(&session, "/undo").await;
     assert_eq!((reason.as_str(), acp.dir.join("new.txt").exists()), ("end_turn", false));
+    let (updates, reason) = acp.prompt(&session, "/context").await;
+    let words = said(&updates, "agent_message_chunk");
+    assert!(
+        reason == "end_turn" && words.contains("Context: ") && words.contains("\nTool results"),
+        "{words}"
+    );
     let (updates, reason) = acp.prompt(&session, "/review").await;
     assert_eq!(reason, "end_turn");
     assert!(

@@ -1,7 +1,7 @@
 //! What a response says beside its words: tokens, the account's allowance, a search of the provider's own; and what a
 //! request says of how it is to be answered.
 
-use super::stage::{Setting, Stage, say};
+use super::stage::{Setting, Stage, bash, say};
 use serde_json::{Value, json};
 
 /// Shows S-213, S-214.
@@ -39,6 +39,86 @@ async fn tokens_and_allowance_come_in_one_event_a_response() {
     assert_eq!(numbers["rateLimits"]["primary"]["usedPercent"], 20.0);
     let story = stage.complete(&thread, "4").await;
     assert_eq!(story.count("thread/tokenUsage"), 0, "no empty one");
+}
+
+async fn context(stage: &Stage, thread: &str) -> Value {
+    let params = json!({ "threadId": thread });
+    stage.client.call("countersign/thread/context", params).await
+}
+
+fn part<'a>(context: &'a Value, kind: &str) -> &'a Value {
+    let parts = context["parts"].as_array().expect("parts");
+    parts
+        .iter()
+        .find(|part| part["kind"] == kind)
+        .unwrap_or_else(|| panic!("no {kind} in {context:#}"))
+}
+
+/// What fills the window is what is sent: what went along with the last request, and the history as it is now.
+#[tokio::test]
+async fn what_fills_the_window_is_measured() {
+    let usage = |total: u32| json!({"usage": {"input_tokens": total - 10, "output_tokens": 10, "total_tokens": total}});
+    let script = json!([
+        [bash("c1", "seq 2000"), usage(6000)],
+        [say("That is a lot."), usage(9000)],
+        [say("They were numbers."), usage(9100)],
+    ]);
+    let setting = Setting {
+        config: "model_context_window = 100000".into(),
+        files: vec![("AGENTS.md".into(), "Use tabs.\n".repeat(400))],
+        ..Setting::default()
+    };
+    let stage = Stage::with(script, setting).await;
+    let thread = stage.thread().await;
+    let before = context(&stage, &thread).await;
+    assert!(
+        before["model"].is_null() && before["contextWindow"].is_null(),
+        "nobody was asked yet: {before:#}"
+    );
+    stage.complete(&thread, "Count").await;
+    let after = context(&stage, &thread).await;
+    assert_eq!(
+        (
+            &after["model"],
+            &after["contextWindow"],
+            &after["compactsAt"],
+            &after["tokens"]
+        ),
+        (&json!("rehearsal"), &json!(100_000), &json!(90_000), &json!(9000)),
+        "{after:#}"
+    );
+    let request = stage.requests(2).remove(1);
+    let tools = request.body["tools"].as_array().expect("tools");
+    assert_eq!(part(&after, "tools")["count"], tools.len());
+    let instructions = request.body["instructions"].as_str().expect("instructions").len() as u64;
+    assert_eq!(part(&after, "instructions")["tokens"], instructions.div_ceil(4));
+    let results = part(&after, "toolResults");
+    assert!(
+        results["largest"][0]["name"] == "shell" && results["tokens"].as_u64() > Some(2000),
+        "{results}"
+    );
+    assert!(part(&after, "instructionFiles")["tokens"].as_u64() > Some(1000));
+    for (kind, count) in [("userMessages", 1), ("agentMessages", 1), ("toolCalls", 1)] {
+        assert_eq!(part(&after, kind)["count"], count, "{kind}");
+    }
+    let sizes: Vec<u64> = after["parts"]
+        .as_array()
+        .expect("parts")
+        .iter()
+        .filter_map(|part| part["tokens"].as_u64())
+        .collect();
+    assert!(sizes.is_sorted_by(|one, next| one >= next), "{sizes:?}");
+    // What was compacted is gone, and its summary has come.
+    let params = json!({ "threadId": thread });
+    let turn = stage.client.call("countersign/thread/compact", params).await["turnId"].take();
+    stage.finish(turn.as_str().expect("an id")).await;
+    let compacted = context(&stage, &thread).await;
+    assert_eq!(part(&compacted, "summary")["count"], 1);
+    let kinds = compacted["parts"].to_string();
+    assert!(
+        !kinds.contains("toolResults") && kinds.contains("userMessages"),
+        "{kinds}"
+    );
 }
 
 /// Shows S-065.

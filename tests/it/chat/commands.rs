@@ -7,7 +7,7 @@ use crate::support::work::Setting;
 use serde_json::{Value, json};
 
 /// What follows each command in the document, in the order in which they are sent.
-const SAID: [(&str, &str, &str); 15] = [
+const SAID: [(&str, &str, &str); 16] = [
     ("help", "/help", "`/compact`"),
     ("model", "/model other", "*The model is `other` from now on.*"),
     ("mode", "/mode agent", "*The mode is `agent` from now on.*"),
@@ -17,6 +17,7 @@ const SAID: [(&str, &str, &str); 15] = [
         "*What the last turn changed is shown in a document of its own.*",
     ),
     ("undo", "/undo", "Restored 1 file."),
+    ("context", "/context", "\nTools ("),
     ("compact", "/compact", "Compacted the conversation to make room"),
     ("review", "/review", "Nothing is wrong with it."),
     ("stop", "/stop", "*Nothing was running.*"),

@@ -47,8 +47,8 @@ fn needed(method: &str) -> Vec<(&'static str, Value)> {
             ("expectedTurnId", id),
             ("input", json!([{"type": "text", "text": "hello"}])),
         ],
-        "turn/interrupt" | "thread/compact" | "turn/undo" | "turn/diff" | "turn/queue/list" | "turn/queue/remove"
-        | "turn/queue/resume" => {
+        "turn/interrupt" | "thread/compact" | "thread/context" | "turn/undo" | "turn/diff" | "turn/queue/list"
+        | "turn/queue/remove" | "turn/queue/resume" => {
             vec![("threadId", id)]
         }
         "turn/queue/add" => vec![("threadId", id), ("input", json!([{"type": "text", "text": "hello"}]))],

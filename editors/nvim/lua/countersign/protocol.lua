@@ -30,6 +30,7 @@ M.client_requests = {
   'countersign/turn/undo',
   'countersign/turn/diff',
   'countersign/thread/compact',
+  'countersign/thread/context',
   'countersign/thread/shellCommand',
   'countersign/thread/send',
   'countersign/command/exec',

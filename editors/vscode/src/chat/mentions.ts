@@ -87,6 +87,7 @@ export interface SlashCommand {
 export const COMMANDS = [
   { name: "new", description: "Begin a new conversation" },
   { name: "compact", description: "Compact the conversation to make room" },
+  { name: "context", description: "Show what fills the model's context window" },
   { name: "undo", description: "Undo the agent's last turn" },
   { name: "diff", description: "Show what the last turn changed" },
   { name: "review", description: "Have the uncommitted changes reviewed" },

@@ -522,6 +522,9 @@ export class ChatPage implements vscode.Disposable {
       case "compact":
         await threads.request("countersign/thread/compact", { threadId });
         return;
+      case "context":
+        this.post({ type: "context", context: await threads.request("countersign/thread/context", { threadId }) });
+        return;
       case "undo":
         await threads.request("countersign/turn/undo", { threadId });
         return;

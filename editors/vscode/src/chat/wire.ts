@@ -12,6 +12,7 @@ import type {
   Mode,
   Model,
   Prompt,
+  ThreadContextResult,
   ThreadFound,
   Thread,
   UserInputResponse,
@@ -118,6 +119,8 @@ export type ToPage =
   /** Whether a model can be asked; null as long as that is not known. `problem`: why a key was not kept. */
   | { readonly type: "setup"; readonly setup: AccountSetupResult | null; readonly problem?: string }
   | { readonly type: "notice"; readonly severity: "info" | "error"; readonly text: string }
+  /** What fills the context window of the conversation in view. */
+  | { readonly type: "context"; readonly context: ThreadContextResult }
   /** Diff editors have shown these changes. */
   | { readonly type: "shown"; readonly proposalId: string; readonly hunkIds: readonly HunkId[] }
   | { readonly type: "attention"; readonly activeFile: string | null; readonly lines: { readonly start: number; readonly end: number } | null }

@@ -89,6 +89,13 @@ impl Follower {
                 self.began(&words, &started.turn.id, started.steered);
                 Ok(())
             }
+            Line::Context => {
+                let thread = self.begun_thread(chat).await?;
+                let measured = tokio::task::spawn_blocking(move || thread.context()).await;
+                let context = measured.map_err(|error| error.to_string())?;
+                self.answered(&words, &chat::window::block(&context));
+                Ok(())
+            }
             Line::Review(target) => {
                 let thread = self.followed_thread(chat).await?;
                 let started = thread.review(target).await.map_err(|error| error.to_string())?;

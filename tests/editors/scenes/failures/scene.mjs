@@ -27,8 +27,15 @@ export async function play(editor) {
   equal("an allowance that is nearly used up stands out", await chat.locator(".bar.full").count(), 1);
   const item = await until("the status bar", async () => { const found = await editor.item(); return /week: 9 % left/.test(found ?? "") && found; }, 20000).catch(() => editor.item());
   check("the status bar says so, too", /context 25%/.test(item ?? "") && /Allowance of 5 hours: 58 % left/.test(item ?? "") && /Allowance of 1 week: 9 % left/.test(item ?? "") && /has cost about \$0\.07/.test(item ?? ""), item);
+  await chat.locator(".context-meter").click();
+  const parts = chat.locator(".context-parts li");
+  check("what fills the window is shown part by part", await until("the parts", async () => (await parts.count()) >= 4 && parts, 10000).then(() => true, () => false), await chat.locator("body").innerText());
+  const card = await chat.locator(".notice .context").innerText().catch(() => "");
+  check("with the window, the model and where it is compacted", /25\.0k of 100k tokens · .+ · compacted at 90\.0k/.test(card.replace(/24\.\dk/, "25.0k")) && /Tools \(\d+\)/.test(card) && /Your messages/.test(card) && /The parts are estimates\./.test(card), card);
+  await editor.shot("context-dark");
   await editor.theme("light");
   await editor.shot("meters-light");
+  await chat.locator(".notice button[aria-label='Close']").click();
   await editor.theme("dark");
 
   const error = chat.locator(".row-error").last();

@@ -104,6 +104,13 @@ return {
       client.request(thread.client, 'thread/compact', { threadId = thread.id })
     end)
   end },
+  context = { desc = 'Show what fills the context window', composer = true, run = function()
+    with_thread(function(thread)
+      client.request(thread.client, 'thread/context', { threadId = thread.id }, function(context)
+        require('countersign.usage').show(context)
+      end)
+    end)
+  end },
   model = { desc = 'Choose the model', composer = true, run = function(call)
     require('countersign.pick').model(call.words)
   end },
