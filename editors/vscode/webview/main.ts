@@ -9,7 +9,7 @@ import type { Remedy, ToPage } from "../src/chat/wire";
 import { costWords, cut, dateWords, duration, imagesOf, percentUsed, textOf, threadName, tokens, visibleText, windowName, windowShort } from "../src/chat/words";
 import { Shown } from "../src/proposals/shown";
 import { isWaiting } from "../src/proposals/state";
-import type { RateWindow, UserInput } from "../src/protocol";
+import type { RateWindow, ThreadContextResult, UserInput } from "../src/protocol";
 import type { ThreadEvent } from "../src/rpc";
 import { chime } from "./chime";
 import { Composer } from "./composer";
@@ -55,6 +55,7 @@ let shownWelcome = "";
 let shownQueue: ThreadView["queue"];
 /** What is being written in the place of messages that wait, by their ids: who looks at another conversation finds it again. */
 const rewritten = new Map<string, string>();
+let contextBox: HTMLElement | undefined;
 let toldTrouble: { readonly text: string; readonly box: HTMLElement } | undefined;
 const queue = el("div", { class: "queue", label: "Queued messages", role: "group" });
 queue.hidden = true;
@@ -291,13 +292,24 @@ function changeQueued(queuedId: string, text: string): void {
   }
 }
 
+function askForContext(): void {
+  post({ type: "command", token: null, name: "context" });
+}
+
+/** What fills the context window; as long as it is in view it goes along with the conversation. */
+function showContext(of: ThreadContextResult): void {
+  const card = contextCard(of);
+  if (contextBox?.isConnected === true) contextBox.firstElementChild?.replaceWith(card);
+  else contextBox = notice("info", card);
+}
+
 function drawMeters(): void {
   const shown = view();
   const used = percentUsed(shown?.usage);
   const cost = costWords(shown?.usage?.cost);
   const limit = (window: RateWindow | null | undefined): HTMLElement[] =>
     window ? [meter(windowShort(window.windowMinutes), window.usedPercent, `${windowName("Allowance", window.windowMinutes)}: ${Math.round(window.usedPercent)} % used${window.resetsAt ? `, resets ${dateWords(new Date(window.resetsAt * 1000).toLocaleString())}` : ""}`)] : [];
-  const opening = (inside: HTMLElement): HTMLElement => el("button", { class: "context-meter", on: { click: () => { post({ type: "command", token: null, name: "context" }); } } }, inside);
+  const opening = (inside: HTMLElement): HTMLElement => el("button", { class: "context-meter", on: { click: askForContext } }, inside);
   meters.replaceChildren(
     ...(shown?.usage === undefined ? [] : [opening(used === undefined ? el("span", { class: "dim", title: "Show what fills the context window" }, `${tokens(shown.usage.total.totalTokens)} tokens`) : meter("Context", used, `${tokens(shown.usage.last.totalTokens)} of ${tokens(shown.usage.modelContextWindow ?? 0)} tokens of the model's context window; ${tokens(shown.usage.total.totalTokens)} used in all. Select to see what fills it`))]),
     ...(cost === undefined ? [] : [el("span", { class: "dim cost", title: cost.whole, label: cost.whole }, cost.short)]),
@@ -353,6 +365,7 @@ function take(events: readonly ThreadEvent[]): void {
     follow(event);
     tell(event);
   }
+  if (contextBox?.isConnected === true && events.some((event) => event.method === "countersign/thread/tokenUsage")) askForContext();
   list.changed(entries());
   head();
 }
@@ -394,7 +407,7 @@ window.addEventListener("message", ({ data }: MessageEvent<ToPage>) => {
       notice(data.severity, data.text);
       break;
     case "context":
-      notice("info", contextCard(data.context));
+      if (data.threadId === threadId) showContext(data.context);
       break;
     case "setup":
       setup = { setup: data.setup, problem: data.problem };

@@ -523,7 +523,7 @@ export class ChatPage implements vscode.Disposable {
         await threads.request("countersign/thread/compact", { threadId });
         return;
       case "context":
-        this.post({ type: "context", context: await threads.request("countersign/thread/context", { threadId }) });
+        this.post({ type: "context", threadId, context: await threads.request("countersign/thread/context", { threadId }) });
         return;
       case "undo":
         await threads.request("countersign/turn/undo", { threadId });

@@ -119,8 +119,8 @@ export type ToPage =
   /** Whether a model can be asked; null as long as that is not known. `problem`: why a key was not kept. */
   | { readonly type: "setup"; readonly setup: AccountSetupResult | null; readonly problem?: string }
   | { readonly type: "notice"; readonly severity: "info" | "error"; readonly text: string }
-  /** What fills the context window of the conversation in view. */
-  | { readonly type: "context"; readonly context: ThreadContextResult }
+  /** What fills the context window of a conversation. */
+  | { readonly type: "context"; readonly threadId: string; readonly context: ThreadContextResult }
   /** Diff editors have shown these changes. */
   | { readonly type: "shown"; readonly proposalId: string; readonly hunkIds: readonly HunkId[] }
   | { readonly type: "attention"; readonly activeFile: string | null; readonly lines: { readonly start: number; readonly end: number } | null }

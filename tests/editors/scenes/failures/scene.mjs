@@ -35,12 +35,15 @@ export async function play(editor) {
   await editor.shot("context-dark");
   await editor.theme("light");
   await editor.shot("meters-light");
-  await chat.locator(".notice button[aria-label='Close']").click();
+  const counted = async () => (await chat.locator(".context-parts li", { hasText: "Your messages" }).innerText()).replace(/\s+/g, " ");
+  const before = await counted();
   await editor.theme("dark");
 
   const error = chat.locator(".row-error").last();
   const button = (text) => error.locator("button", { hasText: text });
   await editor.say(chat, "read all of it");
+  check("as long as it is in view it goes along with the conversation", await until("the next count", async () => (await counted()) !== before && /\(2\)/.test(await counted()), 60000).then(() => true, () => false), [before, await counted()]);
+  await chat.locator(".notice button[aria-label='Close']").click();
   const sumUp = button("Compact Conversation");
   check("a conversation that is too long can be summed up", await until("the button", () => sumUp.isVisible(), 60000).catch(() => false), await chat.locator("body").innerText());
   check("no message says the same over again", (await editor.page.locator(".notification-toast").count()) === 0, await editor.page.locator(".notification-toast").allInnerTexts());
