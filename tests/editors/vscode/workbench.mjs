@@ -197,15 +197,19 @@ class Workbench {
     });
   }
 
-  /** The titles in the code action menu at the cursor. The menu stays open. */
+  /**
+   * The titles in the code action menu at the cursor. The menu stays open. The keys that ask for it choose from it once it
+   * is open, so they are pressed again only after the answer that there is nothing, or none for long.
+   */
   async codeActions() {
     const { page } = this;
     const rows = page.locator(".action-widget .monaco-list-row.action");
-    // The server may not have answered when the menu is first asked for.
+    const nothing = page.locator(".monaco-editor-overlaymessage");
     await until("the code action menu", async () => {
+      await nothing.waitFor({ state: "hidden", timeout: 5000 });
       await page.keyboard.press("Control+.");
-      await rows.first().waitFor({ timeout: 4000 });
-      return true;
+      await rows.or(nothing).first().waitFor({ timeout: 15000 });
+      return rows.first().isVisible();
     });
     await sleep(300);
     return rows.allInnerTexts();
@@ -215,7 +219,7 @@ class Workbench {
   async chooseAction(title) {
     const { page } = this;
     const row = page.locator(".action-widget .monaco-list-row.action", { hasText: title }).first();
-    for (let i = 0; i < 40 && !((await row.getAttribute("class")) ?? "").includes("focused"); i++) {
+    for (let i = 0; i < 40 && !((await row.getAttribute("class", { timeout: 2000 })) ?? "").includes("focused"); i++) {
       await page.keyboard.press("ArrowDown");
       await sleep(60);
     }
