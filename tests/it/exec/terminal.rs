@@ -76,7 +76,8 @@ impl Reader {
     }
 
     async fn exit(&self) -> Exit {
-        tokio::time::timeout(LIMIT, self.0.exited()).await.expect("it ends");
+        let ended = tokio::time::timeout(LIMIT, self.0.exited()).await;
+        assert!(ended.is_ok(), "it does not end: {:?}", self.0.whole().text);
         self.0.exit().expect("ended")
     }
 }
@@ -128,9 +129,10 @@ async fn keys_reach_the_program() {
     let place = Place::new(User::Own);
     let mut shell = read(&place.work, SandboxMode::WorkspaceWrite, &["bash", "--norc", "-i"]).await;
     shell.until("$ ").await;
-    // Interrupt: the foreground program ends, the shell lives on.
-    shell.typed("sleep 1000\r").await;
-    shell.until("sleep 1000\n").await;
+    // Interrupt: the foreground program ends, the shell lives on. Before the program says that it runs, the terminal is
+    // still the shell's, and so would be the interrupt.
+    shell.typed("sh -c 'echo rea\"\"dy; exec sleep 1000'\r").await;
+    shell.until("ready").await;
     shell.typed("\x03").await;
     shell.until("^C").await;
     shell.until("$ ").await;
