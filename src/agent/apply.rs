@@ -51,6 +51,9 @@ pub struct Scope {
     pub confinement: Confinement,
     /// What may be read: the model hears what stands in the place of lines that are not there.
     pub reader: Arc<dyn Judge>,
+    /// Where files that other programs act on by themselves really were when the person was asked about them: a link may
+    /// have led there.
+    pub shown_at: Vec<PathBuf>,
 }
 
 impl Scope {

@@ -391,6 +391,7 @@ impl Turn {
             cwd: self.settings.cwd.clone(),
             confinement: self.patch_confinement(),
             reader: Arc::new(self.reader()),
+            shown_at: Vec::new(),
         }
     }
 }

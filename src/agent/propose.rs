@@ -218,6 +218,7 @@ async fn propose(turn: &Arc<Turn>, item_id: ItemId, planned: Plan, named: Named)
         tracing::info!(thread = %turn.conversation.id, proposal = %proposal_id, "the policy accepts this patch: nobody is asked");
         proposals.accept_unasked(proposal_id);
     }
+    let places = Arc::new(checked.places);
     let decided = loop {
         let ready = tokio::select! {
             biased;
@@ -228,7 +229,8 @@ async fn propose(turn: &Arc<Turn>, item_id: ItemId, planned: Plan, named: Named)
         match ready {
             // A task of its own, as below.
             Some(Ready::Part) => {
-                let applied = turn.services.steps.spawn(apply_part(turn.clone(), proposal_id.clone()));
+                let applying = apply_part(turn.clone(), proposal_id.clone(), places.clone());
+                let applied = turn.services.steps.spawn(applying);
                 if let Err(error) = applied.await {
                     turn.warn(format!(
                         "Applying what was accepted failed inside Countersign: {error}."
@@ -267,13 +269,10 @@ async fn propose(turn: &Arc<Turn>, item_id: ItemId, planned: Plan, named: Named)
         return Ok(ToolOutput::not_done(words));
     }
     // A task of its own: it runs to its end whatever becomes of the turn. A change is whole, or not at all.
-    let carried_out = turn.services.steps.spawn(carry_out(
-        turn.clone(),
-        shown,
-        waiting,
-        decided,
-        Arc::new(checked.places),
-    ));
+    let carried_out = turn
+        .services
+        .steps
+        .spawn(carry_out(turn.clone(), shown, waiting, decided, places));
     carried_out.await.map_err(|error| {
         ToolError::Answer(format!(
             "The patch failed inside Countersign: {error}. Read the files again."
@@ -346,8 +345,8 @@ impl Shown {
 }
 
 /// Applies what is accepted while the rest waits. What cannot be applied waits again.
-async fn apply_part(turn: Arc<Turn>, id: ProposalId) {
-    let scope = turn.find_scope().await;
+async fn apply_part(turn: Arc<Turn>, id: ProposalId, places: Arc<Vec<Place>>) {
+    let scope = grant::scope(&turn, &places).await;
     let outcome = apply::run_part(&scope, &id).await;
     record(&turn, &outcome).await;
     let (proposals, results) = (turn.services.proposals.clone(), hunk_statuses(&outcome));

@@ -135,6 +135,7 @@ fn scope(services: &Arc<Services>, thread_id: &ThreadId, bounds: &Bounds) -> Sco
         cwd: bounds.cwd.clone(),
         confinement: bounds.confinement(),
         reader: Arc::new(permissions::reader_within(services, bounds)),
+        shown_at: Vec::new(),
     }
 }
 

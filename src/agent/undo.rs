@@ -26,11 +26,13 @@ pub(super) use writers::Doing;
 pub use writers::Writers;
 
 use super::AgentError;
+use super::apply::Scope;
 use super::aside::aside;
 use super::editor::Unsaved;
 use super::services::Services;
 use super::turn::{Ended, Turn};
 use crate::ids::{ItemId, TurnId};
+use crate::patch::files::{DiskFiles, Files as _};
 use crate::patch::turn_diff::TurnDiff;
 use crate::protocol::document::{ChangedKind, ChangedPath, FilesChanged};
 use crate::protocol::event::{self, EventKind};
@@ -254,7 +256,13 @@ async fn undo(turn: Arc<Turn>, found: Vec<TurnRecord>, conflicts: UndoConflicts)
                 .collect(),
             turns.clone(),
         );
-        if let Some(link) = aside(move || strayed::first_link(paths.iter().map(PathBuf::as_path), &of)).await {
+        // Looked at before the links: what one that is put there later leads to is none of these places.
+        let (shown_at, link) = aside(move || {
+            let shown_at: Vec<PathBuf> = paths.iter().map(|path| DiskFiles.real(path)).collect();
+            (shown_at, strayed::first_link(paths.iter().map(PathBuf::as_path), &of))
+        })
+        .await;
+        if let Some(link) = link {
             let message = format!(
                 "Nothing was undone. {} is a link that was put there since, so the files below it would be others. Remove the link, then \
                  undo again.",
@@ -274,7 +282,11 @@ async fn undo(turn: Arc<Turn>, found: Vec<TurnRecord>, conflicts: UndoConflicts)
             Ok(copies) => copies,
             Err(why) => return Err(refuse(&planned, format!("Nothing was undone. {why}"), true)),
         };
-        match carry::carry_out(&scope, &planned, &new_folders).await {
+        let within = Scope {
+            shown_at,
+            ..scope.clone()
+        };
+        match carry::carry_out(&within, &planned, &new_folders).await {
             Ok(left) => break (planned, left, copies),
             Err(failure) if failure.overtaken && attempt < MOST_ATTEMPTS => {
                 copies.discard();
@@ -318,7 +330,7 @@ fn kept_file(planned: &Planned, failed: bool) -> UndoFile {
     file
 }
 
-fn all_left(planned: &[Planned], scope: &super::apply::Scope) -> String {
+fn all_left(planned: &[Planned], scope: &Scope) -> String {
     let each: Vec<String> = planned
         .iter()
         .take(MOST_TOLD)
@@ -334,7 +346,7 @@ fn all_left(planned: &[Planned], scope: &super::apply::Scope) -> String {
 }
 
 /// What an undo did, in one or two sentences.
-fn in_words(files: &[UndoFile], scope: &super::apply::Scope) -> String {
+fn in_words(files: &[UndoFile], scope: &Scope) -> String {
     let count = |result| files.iter().filter(|file| file.result == result).count();
     let named = |result| {
         let names: Vec<String> = files

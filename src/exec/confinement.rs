@@ -219,15 +219,23 @@ impl Confinement {
     }
 
     /// As `keeping_later`, for the writer of a change: but for the entries that these paths are or lie in, as they were shown.
-    /// A link that takes the place of a folder later leads to no other one.
+    /// A link that takes the place of a folder later leads to no other one. `shown_at` are real paths: where a link led
+    /// when the change was shown is meant as well.
     #[must_use]
-    pub fn keeping_but(self, agreed: &[&Path], cwd: &Path, home: Option<&Path>) -> Self {
+    pub fn keeping_but(self, agreed: &[&Path], shown_at: &[PathBuf], cwd: &Path, home: Option<&Path>) -> Self {
         let (more, free) = self.names.clone();
         let mut kept = self.keeping_later(&more, &free, &[cwd.to_owned()], (None, home));
         let Some(walls) = &mut kept.walls else { return kept };
         let led_to = walls.led_to();
         let Some(later) = &mut walls.later else { return kept };
         let real = resolve(cwd);
+        let open = |later: &mut Later, place: &Path| {
+            while let Some((entry, _)) = later.kept_around(&walls.roots, place) {
+                later.agreed.push(entry.to_owned());
+            }
+            let led_to = led_to.iter().filter(|held| place.starts_with(held));
+            later.agreed.extend(led_to.cloned());
+        };
         for path in agreed {
             let named = path
                 .strip_prefix(cwd)
@@ -240,13 +248,11 @@ impl Confinement {
                 false => Some(resolve(path)),
             };
             for place in [named].into_iter().chain(resolved) {
-                while let Some((entry, _)) = later.kept_around(&walls.roots, &place) {
-                    later.agreed.push(entry.to_owned());
-                }
-                later
-                    .agreed
-                    .extend(led_to.iter().filter(|held| place.starts_with(held)).cloned());
+                open(later, &place);
             }
+        }
+        for place in shown_at {
+            open(later, place);
         }
         kept
     }

@@ -265,7 +265,9 @@ fn kept_to(scope: &Scope, changes: &[DiskChange]) -> Scope {
     let agreed: Vec<&Path> = changes.iter().flat_map(DiskChange::paths).collect();
     let home = home_of(&scope.services);
     let mut scope = scope.clone();
-    scope.confinement = scope.confinement.keeping_but(&agreed, &scope.cwd, home.as_deref());
+    scope.confinement = scope
+        .confinement
+        .keeping_but(&agreed, &scope.shown_at, &scope.cwd, home.as_deref());
     scope
 }
 

@@ -113,6 +113,7 @@ impl Table {
             cwd: "/w".into(),
             confinement: Confinement::outside(),
             reader: Arc::new(All),
+            shown_at: Vec::new(),
         }
     }
 
@@ -503,6 +504,7 @@ async fn a_preview_does_not_refuse_what_was_accepted_elsewhere() {
         cwd: "/w".into(),
         confinement: crate::exec::Confinement::outside(),
         reader: Arc::new(All),
+        shown_at: Vec::new(),
     };
     let outcome = apply::run(&scope, &"p".into(), &decided).await;
     assert_eq!(outcome.error, None);
@@ -583,6 +585,7 @@ async fn a_yes_takes_what_was_shown_and_nothing_that_fits_by_then() {
             cwd: "/w".into(),
             confinement: Confinement::outside(),
             reader: Arc::new(All),
+            shown_at: Vec::new(),
         };
         let outcome = apply::run(&scope, &"p".into(), &decided).await;
         let expected = match shows {

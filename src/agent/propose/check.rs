@@ -56,9 +56,13 @@ pub(super) struct Checked {
 impl Checked {
     /// The paths that other programs act on by themselves.
     pub(super) fn acting(&self) -> impl Iterator<Item = &Path> {
-        let acting = self.places.iter().filter(|place| place.acts.is_some());
-        acting.map(|place| place.path.as_path())
+        acting(&self.places).map(|place| place.path.as_path())
     }
+}
+
+/// The places that other programs act on by themselves.
+pub(super) fn acting(places: &[Place]) -> impl Iterator<Item = &Place> {
+    places.iter().filter(|place| place.acts.is_some())
 }
 
 /// Decides on a patch.
@@ -78,10 +82,7 @@ pub(super) fn verdict(case: &Case<'_>) -> Verdict {
         .places
         .iter()
         .filter(|place| place.lies != Lies::Inside)
-        .map(|place| match place.real == place.path {
-            true => named(place),
-            false => format!("{} (which is {})", named(place), place.real.display()),
-        })
+        .map(|place| named_with_real(place, case.cwd))
         .collect();
     if case.approval == ApprovalPolicy::Never {
         return match (case.sandbox, outside.is_empty()) {
@@ -136,9 +137,18 @@ pub(super) fn verdict(case: &Case<'_>) -> Verdict {
 fn later(case: &Case<'_>) -> Vec<String> {
     let places = case.places.iter().filter_map(|place| {
         let acts = place.acts?;
-        Some(format!("{}, which {acts}", short_name(&place.path, case.cwd)))
+        Some(format!("{}, which {acts}", named_with_real(place, case.cwd)))
     });
     places.collect()
+}
+
+/// A place by its name, and where it really is, if links lead elsewhere.
+fn named_with_real(place: &Place, cwd: &Path) -> String {
+    let name = short_name(&place.path, cwd);
+    match place.real == place.path {
+        true => name,
+        false => format!("{name} (which is {})", short_name(&place.real, cwd)),
+    }
 }
 
 /// Looks where a patch would write, and decides. The error is the reason why it is refused.

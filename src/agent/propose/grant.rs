@@ -5,8 +5,9 @@
 //! written, or after it failed, and asked about in the same way; the patch is then applied once more. A path that leads
 //! to another place than it did when the patch was planned is never asked about: somebody has put a link into its way.
 
+use super::check::acting;
 use super::place::{Lies, Place, existing_folder};
-use crate::agent::apply::{self, HunkResult, Outcome};
+use crate::agent::apply::{self, HunkResult, Outcome, Scope};
 use crate::agent::aside::aside;
 use crate::agent::conversation::is_itself;
 use crate::agent::proposals::Decided;
@@ -60,7 +61,7 @@ pub(super) async fn carry_out(
             asked.extend(folders);
             continue;
         }
-        let scope = turn.find_scope().await.with_writable(&opened);
+        let scope = scope(turn, &places).await.with_writable(&opened);
         let outcome = apply::run(&scope, id, decided).await;
         let lost = outcome.status == ProposalStatus::Failed
             && may_ask
@@ -68,6 +69,14 @@ pub(super) async fn carry_out(
         if !lost {
             return outcome;
         }
+    }
+}
+
+/// Where the changes of a patch are made, whose paths lay at these places when the person was asked about it.
+pub(super) async fn scope(turn: &Arc<Turn>, places: &[Place]) -> Scope {
+    Scope {
+        shown_at: acting(places).map(|place| place.real.clone()).collect(),
+        ..turn.find_scope().await
     }
 }
 

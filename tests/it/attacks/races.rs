@@ -506,6 +506,75 @@ async fn a_patch_to_what_settings_lead_to_is_asked_about() {
     stage.end();
 }
 
+/// A folder may be another's link, in the repository as it came: the question says where the file really is, what is
+/// allowed is written there, and it can be undone.
+#[tokio::test]
+async fn a_patch_through_a_link_to_what_acts_later_is_made_once_it_is_allowed() {
+    // A link, the folder that it leads to, and the name in the patch.
+    let rows = [
+        ("husky", ".husky", "husky/pre-commit"),
+        (".husky", "tools/husky", ".husky/pre-commit"),
+        (".husky", "tools/husky", "tools/husky/pre-commit"),
+        ("notes", "sub/.claude", "notes/settings.json"),
+        ("alias", "sub", "alias/AGENTS.md"),
+        ("alias", "sub", "alias/.vscode/tasks.json"),
+        (".vscode", "editors/code", ".vscode/tasks.json"),
+    ];
+    let texts = [None, Some("old\n")];
+    for ((link, leads, named), before) in rows.iter().flat_map(|row| texts.map(|text| (row, text))) {
+        let folder = tempfile::Builder::new()
+            .prefix("linked")
+            .tempdir_in("/var/tmp")
+            .expect("a folder");
+        let work = folder.path().canonicalize().expect("a path").join("work");
+        fs::create_dir_all(work.join(leads)).expect("mkdir");
+        symlink(leads, work.join(link)).expect("symlink");
+        if let Some(text) = before {
+            fs::create_dir_all(work.join(named).parent().expect("a folder")).expect("mkdir");
+            fs::write(work.join(named), text).expect("write");
+        }
+        let (head, gone) = match before {
+            None => ("Add", String::new()),
+            Some(text) => ("Update", format!("@@\n-{text}")),
+        };
+        let patch = format!("*** Begin Patch\n*** {head} File: {named}\n{gone}+text\n*** End Patch");
+        let setting = Setting {
+            folder: Some(work.clone()),
+            tables: "[edits]\napprove = \"workspace\"\n".to_owned(),
+            ..Setting::default()
+        };
+        let stage = Stage::with(json!([[apply_patch("p1", &patch)], [say("done")]]), setting).await;
+        let thread = stage.thread().await;
+        let turn = stage.start_turn(&thread, "Go").await;
+        let story = stage.until_event("proposal/created").await;
+        let proposal = &story.one("proposal/created")["proposal"];
+        let reason = proposal["reason"].as_str().unwrap_or_default();
+        assert!(
+            reason.contains("Careful") && reason.contains(named),
+            "{named}: {proposal}"
+        );
+        if named.starts_with(link) {
+            assert!(reason.contains(&format!("(which is {leads}/")), "{named}: {reason}");
+        }
+        let decision = json!({"proposalId": proposal["id"], "decision": "accept"});
+        stage.client.call("countersign/proposal/decide", decision).await;
+        let story = stage.finish(&turn).await;
+        let text = || fs::read_to_string(work.join(named)).ok();
+        assert_eq!(
+            text().as_deref(),
+            Some("text\n"),
+            "{link} to {leads}, {named}: {story:#?}"
+        );
+        let undone = stage
+            .client
+            .call("countersign/turn/undo", json!({"threadId": thread}))
+            .await;
+        stage.finish(undone["turnId"].as_str().expect("an id")).await;
+        assert_eq!(text().as_deref(), before, "{link} to {leads}, {named}, undone");
+        stage.end();
+    }
+}
+
 /// Under `never` nobody can be asked, so it stays as it is, and the model hears why.
 #[tokio::test]
 async fn without_a_question_what_acts_later_stays_as_it_is() {
