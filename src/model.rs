@@ -31,6 +31,7 @@ mod names;
 pub mod post;
 pub mod price;
 mod reading;
+mod refused;
 mod responses;
 pub mod retry;
 pub mod socket;

@@ -14,7 +14,12 @@ pub(super) const SIGNATURE: &str = "anthropic-signature:";
 /// The same for thoughts that only the provider can read.
 const REDACTED: &str = "anthropic-redacted:";
 
+/// The same in the place of a seal, for thoughts that came without: relays of DeepSeek's models want those back, too.
+const UNSIGNED: &str = "anthropic-unsigned:";
+
 /// Whether what seals a thought means something to this API only.
 pub(super) fn is_own_seal(sealed: &str) -> bool {
-    sealed.starts_with(SIGNATURE) || sealed.starts_with(REDACTED)
+    [SIGNATURE, REDACTED, UNSIGNED]
+        .iter()
+        .any(|own| sealed.starts_with(own))
 }

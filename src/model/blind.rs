@@ -88,18 +88,28 @@ pub(super) fn is_refusal(kind: &ErrorKind) -> bool {
     };
     let words = message.to_lowercase();
     let says = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
-    let of_images = says(&["image", "vision", "multimodal", "multi-modal"]);
-    let of_model = says(&[
-        "not support",
-        "unsupported",
-        "only supported by",
-        "does not accept",
-        "not a multimodal",
-        "not multimodal",
-        "missing data required for image",
-        "mmproj",
-        "no endpoints found that support image",
-    ]);
+    // That a content is no text is said by those that know nothing else.
+    let only_text = says(&[
+        "must be a string",
+        "value must be a string",
+        "unknown variant `image_url`",
+    ]) && says(&["content", "messages"]);
+    let of_images = only_text || says(&["image", "vision", "multimodal", "multi-modal"]);
+    let of_model = only_text
+        || says(&[
+            "not support",
+            "n't support",
+            "not enabled",
+            "at most 0 image",
+            "unsupported",
+            "only supported by",
+            "does not accept",
+            "not a multimodal",
+            "not multimodal",
+            "missing data required for image",
+            "mmproj",
+            "no endpoints found that support image",
+        ]);
     // Another kind of picture may do.
     let of_file = says(&[
         "format",
@@ -169,6 +179,13 @@ mod tests {
             "this model is missing data required for image input",
             "No endpoints found that support image input",
             "Image content is unsupported by this model",
+            // DeepSeek, Groq, Mistral, Bedrock, vLLM.
+            "Failed to deserialize the JSON body into the target type: messages[3]: unknown variant `image_url`, expected `text` at line 1",
+            "messages[1].content must be a string",
+            "'messages.0.content' : value must be a string",
+            "Image input is not enabled for this model",
+            "This model doesn't support the image content block that you provided.",
+            "At most 0 image(s) may be provided in one prompt.",
         ] {
             assert!(is_refusal(&bad(message)), "{message}");
         }
@@ -177,6 +194,7 @@ mod tests {
             "The image is too large and not supported",
             "tools are not supported by this model",
             "Invalid image data",
+            "model must be a string",
             "",
         ] {
             assert!(!is_refusal(&bad(message)), "{message}");

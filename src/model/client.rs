@@ -10,6 +10,7 @@ use crate::model::error::{Endpoint, ErrorKind, KeyFrom, LoginTrouble, ModelError
 use crate::model::failure::Report;
 use crate::model::item::ToolSpec;
 use crate::model::names::Names;
+use crate::model::refused::{self, Refused};
 use crate::model::stream::{Context, Decoder, ModelStream};
 use crate::model::text_calls::TextCalls;
 use crate::model::watch::Exchange;
@@ -196,7 +197,7 @@ impl ModelClient {
         let plain = self.is_blind(&request.model).then(|| blind::without_images(request));
         let plain = plain.flatten();
         let request = plain.as_ref().unwrap_or(request);
-        let mut answered = self.try_stream(request, context, &mut exchange).await;
+        let mut answered = self.try_forms(request, context, &mut exchange).await;
         if let Err(refused) = &answered
             && blind::is_refusal(refused)
             && let Some(plain) = blind::without_images(request)
@@ -207,7 +208,7 @@ impl ModelClient {
             );
             self.note_blind(&request.model, true);
             let context = self.context(&request.model);
-            answered = self.try_stream(&plain, context, &mut exchange).await;
+            answered = self.try_forms(&plain, context, &mut exchange).await;
         }
         match answered {
             Ok(stream) => {
@@ -247,12 +248,39 @@ impl ModelClient {
         outcome.map_err(|kind| self.error(kind))
     }
 
-    async fn try_stream(
+    /// Makes one request, once more where the provider refuses something of it that can be left out.
+    async fn try_forms(
         &self,
         request: &ModelRequest,
         mut context: Context,
         exchange: &mut Option<Box<dyn Exchange>>,
     ) -> Result<ModelStream, ErrorKind> {
+        let mut refused = Refused::by(&self.provider().base_url, &request.model);
+        for _ in 1..refused::MOST_FORMS {
+            let answered = self.try_stream(request, &refused, context, exchange).await;
+            match answered {
+                Err(kind) if refused.learns(&kind, request) => {
+                    tracing::warn!(
+                        model = request.model,
+                        "what the provider does not take is left out from now on: {kind:?}"
+                    );
+                }
+                answered => return answered,
+            }
+            context = self.context(&request.model);
+        }
+        self.try_stream(request, &refused, context, exchange).await
+    }
+
+    async fn try_stream(
+        &self,
+        request: &ModelRequest,
+        refused: &Refused,
+        mut context: Context,
+        exchange: &mut Option<Box<dyn Exchange>>,
+    ) -> Result<ModelStream, ErrorKind> {
+        let fitting = refused.without_seals(request, self.provider().wire_api);
+        let request = fitting.as_ref().unwrap_or(request);
         let Provider { wire_api, base_url, .. } = &self.shared.provider;
         let openai = is_openai(base_url);
         let unsendable = |error: serde_json::Error| ErrorKind::Setup {
@@ -282,6 +310,7 @@ impl ModelClient {
                 Decoder::Anthropic(Box::new(anthropic::Decoder::new(names, custom_tools(&request.tools)))),
             ),
         };
+        let body = refused.fit(body).map_err(unsendable)?;
         let url = self.url(path)?;
         let mut headers = HeaderMap::new();
         headers.insert("content-type", HeaderValue::from_static("application/json"));

@@ -53,10 +53,10 @@ impl Asked<'_> {
 }
 
 impl Report {
-    /// Reads a body or an event: `{"error": {…}}`, `{"error": "…"}`, `{"response": {"error": …}}`, flat forms,
-    /// `{"detail": …}`, or plain text.
+    /// Reads a body or an event: `{"error": {…}}`, `{"error": "…"}`, `{"response": {"error": …}}`, `{"base_resp": {…}}`, flat
+    /// forms, `{"detail": …}`, or plain text.
     pub(super) fn from_json(value: &Value, now: i64) -> Self {
-        let error = ["/response/error", "/error"]
+        let error = ["/response/error", "/error", "/base_resp"]
             .iter()
             .find_map(|at| value.pointer(at).filter(|e| !e.is_null()));
         let mut report = match error {
@@ -86,22 +86,16 @@ impl Report {
     }
 
     fn from_object(error: &Value, now: i64) -> Self {
-        let code = match error.get("code") {
+        // Of a go-between: "Provider returned error" is its own word, and the reason is the other's.
+        if let Some(behind) = behind(error, now) {
+            return behind;
+        }
+        let code = match error.get("code").or_else(|| error.get("status_code")) {
             // A gateway that looks at what is sent says here what it found.
             _ if error.pointer("/metadata/flagged_input").is_some() => Some("content_filter".to_owned()),
             Some(Value::Number(code)) => Some(code.to_string()),
             _ => json::text(error, &["code"]).map(str::to_owned),
         };
-        let message = json::text(error, &["message", "detail", "msg", "error_message", "title"])
-            .map(str::to_owned)
-            .or_else(|| {
-                error
-                    .get("detail")
-                    .filter(|detail| !detail.is_null())
-                    .map(Value::to_string)
-            })
-            .or_else(|| error.pointer("/metadata/raw")?.as_str().map(str::to_owned))
-            .unwrap_or_default();
         let seconds = |key: &str| {
             error
                 .get(key)
@@ -118,14 +112,19 @@ impl Report {
             rate_limits: RateLimits::from_json(error, now)
                 .filter(|limits| limits.primary.is_some() || limits.secondary.is_some())
                 .map(Box::new),
-            message,
+            message: words_of(error),
         }
     }
 
     /// Reads the body of an answer with an error status.
     pub(super) fn from_body(body: &[u8], now: i64) -> Self {
         let text = String::from_utf8_lossy(body);
-        let value = json::parse(text.trim_start_matches('\u{feff}'));
+        let text = text.trim_start_matches('\u{feff}').trim_start();
+        // Some answer as in a stream, with the status of an error.
+        let event = text
+            .strip_prefix("data:")
+            .map(|event| event.lines().next().unwrap_or_default());
+        let value = json::parse(event.unwrap_or(text));
         match value {
             // Some providers wrap the error in a list.
             Some(Value::Array(list)) if list.first().is_some_and(Value::is_object) => Self::from_json(&list[0], now),
@@ -144,7 +143,7 @@ impl Report {
                 ..Self::default()
             },
             _ => Self {
-                message: plain(&text),
+                message: plain(text),
                 ..Self::default()
             },
         }
@@ -258,10 +257,19 @@ impl Report {
         let not_transient = status.is_none_or(|status| (400..500).contains(&status) && status != 429);
         for word in [&self.code, &self.class].into_iter().flatten() {
             let kind = match word.to_ascii_lowercase().as_str() {
-                "context_length_exceeded" | "context_window_exceeded" | "exceed_context_size_error" => {
-                    ErrorKind::ContextWindowExceeded { status, message }
-                }
-                "insufficient_quota"
+                // The number is z.ai's.
+                "context_length_exceeded"
+                | "context_window_exceeded"
+                | "exceed_context_size_error"
+                | "model_context_window_exceeded"
+                | "model_max_prompt_tokens_exceeded"
+                | "1261" => ErrorKind::ContextWindowExceeded { status, message },
+                // The number is z.ai's, which has it with the status of a rate limit.
+                "1113"
+                | "arrearage"
+                | "exceeded_current_quota_error"
+                | "insufficient_balance"
+                | "insufficient_quota"
                 | "billing_hard_limit_reached"
                 | "quota_exceeded"
                 | "billing_error"
@@ -274,7 +282,11 @@ impl Report {
                     message,
                     retry_after,
                 },
-                "content_filter"
+                // The number is z.ai's.
+                "1301"
+                | "content_filter"
+                | "data_inspection_failed"
+                | "datainspectionfailed"
                 | "content_policy_violation"
                 | "image_content_policy_violation"
                 | "responsibleaipolicyviolation" => ErrorKind::ContentFilter { status, message },
@@ -333,6 +345,7 @@ impl Report {
             "context size has been exceeded",
             "exceeds the available context size",
             "when context the overflows",
+            "context window exceeds limit",
         ]);
         if is_full
             || not_transient
@@ -353,14 +366,38 @@ impl Report {
                     "greater than the context length",
                     "larger context length",
                     "reduce the length of the messages",
+                    "reduce the length of the input prompt",
+                    "range of input length should be",
+                    "prompt exceeds max length",
+                    "prompt too long",
+                    "exceeded max context length",
+                    "longer than the model's context length",
+                    "`max_new_tokens` must be <=",
                 ])
+            || not_transient && says(&["prompt token count"]) && says(&["exceeds the limit"])
         {
             return Some(ErrorKind::ContextWindowExceeded { status, message });
         }
-        if not_transient && says(&["credit balance is too low"]) {
+        let of_money = [
+            "credit balance is too low",
+            "insufficient balance",
+            "used all available credits",
+            "doesn't have any credits",
+            "spending limit",
+            "specified api usage limits",
+            "account is in good standing",
+        ];
+        if (not_transient || status == Some(429)) && says(&of_money) {
             return Some(ErrorKind::Quota { status, message });
         }
-        if matches!(status, None | Some(400)) && says(&["api key not valid", "api_key_invalid"]) {
+        let of_key = [
+            "api key not valid",
+            "api_key_invalid",
+            "pass a valid api key",
+            "incorrect api key",
+            "login fail",
+        ];
+        if matches!(status, None | Some(400)) && says(&of_key) {
             return Some(ErrorKind::Unauthorized {
                 status,
                 message,
@@ -410,6 +447,71 @@ impl Report {
         }
         None
     }
+}
+
+/// What the provider behind a go-between has said, as that passes it on: a text, mostly of JSON, or an object.
+fn behind(error: &Value, now: i64) -> Option<Report> {
+    if error.pointer("/metadata/flagged_input").is_some() {
+        return None;
+    }
+    let mut report = match error.pointer("/metadata/raw")? {
+        Value::String(text) => Report::from_body(text.as_bytes(), now),
+        raw => Report::from_json(raw, now),
+    };
+    if report.message.trim().is_empty() {
+        return None;
+    }
+    if let Some(name) =
+        json::text(error, &["provider_name"]).or_else(|| json::text(error.get("metadata")?, &["provider_name"]))
+    {
+        report.message = format!("{name}: {}", report.message);
+    }
+    Some(report)
+}
+
+/// The words of a failure, under whichever of the names that providers give them.
+fn words_of(error: &Value) -> String {
+    let named = json::text(
+        error,
+        &[
+            "message",
+            "detail",
+            "msg",
+            "error_message",
+            "title",
+            "Message",
+            "status_msg",
+        ],
+    );
+    let lists = ["/detail", "/message/detail", "/errors"];
+    let listed = || lists.iter().find_map(|at| listed(error.pointer(at)?));
+    let detail = || {
+        error
+            .get("detail")
+            .filter(|detail| !detail.is_null())
+            .map(Value::to_string)
+    };
+    named
+        .map(str::to_owned)
+        .or_else(listed)
+        .or_else(detail)
+        .unwrap_or_default()
+}
+
+/// A list of what is wrong with a request (FastAPI's `loc` and `msg`), or of errors (`message`).
+fn listed(list: &Value) -> Option<String> {
+    let one = |error: &Value| {
+        let words = json::text(error, &["msg", "message"])?;
+        let part = |part: &Value| part.as_str().map_or_else(|| part.to_string(), str::to_owned);
+        let place = error.get("loc").and_then(Value::as_array);
+        let place: Vec<String> = place.into_iter().flatten().map(part).collect();
+        Some(match place.is_empty() {
+            true => words.to_owned(),
+            false => format!("{}: {words}", place.join(".")),
+        })
+    };
+    let all: Vec<String> = list.as_array()?.iter().filter_map(one).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// What names of failures have in common that are about an image of the request.
@@ -732,6 +834,114 @@ mod tests {
                 "Overloaded",
             ),
             (302, "", "Http"),
+            // As each of these providers says that the context is full.
+            (
+                400,
+                r#"{"error":{"message":"<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]","code":"invalid_parameter_error"}}"#,
+                "ContextWindowExceeded",
+            ),
+            (
+                400,
+                r#"{"error":{"code":"1261","message":"Prompt exceeds max length"}}"#,
+                "ContextWindowExceeded",
+            ),
+            (
+                400,
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"invalid params, context window exceeds limit (2013)"}}"#,
+                "ContextWindowExceeded",
+            ),
+            (
+                400,
+                r#"{"error":{"message":"prompt token count of 140000 exceeds the limit of 128000","code":"model_max_prompt_tokens_exceeded"}}"#,
+                "ContextWindowExceeded",
+            ),
+            (
+                400,
+                r#"{"error":{"message":"prompt token count of 140000 exceeds the limit of 128000","code":"invalid_request_body"}}"#,
+                "ContextWindowExceeded",
+            ),
+            (
+                400,
+                r#"{"object":"error","message":"You passed 40961 input tokens and requested 0 output tokens. However, the model's context length is only 40960 tokens, resulting in a maximum input length of 40960 tokens. Please reduce the length of the input prompt.","code":400}"#,
+                "ContextWindowExceeded",
+            ),
+            (
+                400,
+                r#"{"message":"The input (50000 tokens) is longer than the model's context length (40960 tokens).","code":400}"#,
+                "ContextWindowExceeded",
+            ),
+            (
+                400,
+                r#"{"error":{"message":"prompt too long; exceeded max context length by 512 tokens"}}"#,
+                "ContextWindowExceeded",
+            ),
+            (
+                422,
+                r#"{"error":"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 131073. Given: 140000 `inputs` tokens and 2048 `max_new_tokens`"}"#,
+                "ContextWindowExceeded",
+            ),
+            // OpenRouter has the reason of the provider behind it in a text of JSON.
+            (
+                400,
+                r#"{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"This model's maximum context length is 262144 tokens. However, your messages resulted in 262897 tokens.\",\"type\":\"Bad Request\",\"code\":400}}","provider_name":"Nvidia"}}}"#,
+                "ContextWindowExceeded",
+            ),
+            // Money and keys, under statuses of other troubles.
+            (
+                429,
+                r#"{"error":{"code":"1113","message":"Insufficient balance or no resource package. Please recharge."}}"#,
+                "Quota",
+            ),
+            (
+                429,
+                r#"{"error":{"message":"Your account is suspended, please check your plan and billing details","type":"exceeded_current_quota_error"}}"#,
+                "Quota",
+            ),
+            (
+                429,
+                r#"{"code":"Some resource has been exhausted","error":"Your team has either used all available credits or reached its monthly spending limit."}"#,
+                "Quota",
+            ),
+            (
+                403,
+                r#"{"code":"The caller does not have permission","error":"Your newly created team doesn't have any credits yet."}"#,
+                "Quota",
+            ),
+            (
+                400,
+                r#"{"error":{"message":"Access denied, please make sure your account is in good standing.","type":"Arrearage","code":"Arrearage"}}"#,
+                "Quota",
+            ),
+            (
+                412,
+                r#"{"error":{"message":"Account x is suspended, possibly due to reaching the monthly spending limit"}}"#,
+                "Quota",
+            ),
+            (
+                400,
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"You have reached your specified API usage limits. You will regain access on 2026-12-01."}}"#,
+                "Quota",
+            ),
+            (
+                400,
+                r#"{"code":"Client specified an invalid argument","error":"Incorrect API key provided: xa***. You can obtain an API key from the console."}"#,
+                "Unauthorized",
+            ),
+            (
+                400,
+                r#"{"error":{"code":400,"message":"Please pass a valid API key.","status":"INVALID_ARGUMENT"}}"#,
+                "Unauthorized",
+            ),
+            (
+                400,
+                r#"{"error":{"code":"data_inspection_failed","message":"Input data may contain inappropriate content."}}"#,
+                "ContentFilter",
+            ),
+            (
+                400,
+                r#"{"contentFilter":[{"level":1,"role":"user"}],"error":{"code":"1301","message":"unsafe or sensitive content"}}"#,
+                "ContentFilter",
+            ),
         ];
         for (status, body, wanted) in table {
             let kind = http(status, body);
@@ -753,11 +963,23 @@ mod tests {
             json!({"error": {}, "message": "the words"}),
             json!([{"error": {"message": "the words"}}]),
             json!({"error": {"code": 500, "metadata": {"raw": "the words"}}}),
+            json!({"error": {"message": "Provider returned error", "metadata": {"raw": {"message": "the words"}}}}),
+            json!({"error": {"message": "Provider returned error", "metadata": {"raw": "{\"detail\":\"the words\"}"}}}),
+            json!({"object": "error", "message": {"detail": [{"loc": ["body", "n"], "msg": "the words"}]}}),
+            json!({"detail": [{"loc": ["body", 0], "msg": "the words"}]}),
+            json!({"Message": "the words"}),
+            json!({"success": false, "errors": [{"code": 1, "message": "the words"}]}),
+            json!({"base_resp": {"status_code": 1004, "status_msg": "the words"}}),
         ];
         for value in table {
             let kind = http(500, &value.to_string());
             assert!(format!("{kind:?}").contains("the words"), "{value} {kind:?}");
         }
+        let event = http(500, "data: {\"error\":{\"message\":\"the words\"}}\n\ndata: [DONE]\n");
+        assert!(
+            matches!(&event, ErrorKind::Http { message, .. } if message == "the words"),
+            "{event:?}"
+        );
         let kind = http(401, r#"{"error":{"message":"wrong key sk-secret given"}}"#);
         assert!(format!("{kind:?}").contains("wrong key [key] given"), "{kind:?}");
         let long = http(500, &"x".repeat(5000));

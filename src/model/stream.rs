@@ -18,6 +18,8 @@ const MAX_ANSWER_BYTES: u64 = 256 * 1024 * 1024;
 const BEGINNING: usize = 1000;
 /// How long the closing mark may take once the model has said its last word.
 const CLOSING_LIMIT: Duration = Duration::from_secs(5);
+/// The same where what said so brought a part of the answer, and more may come.
+const AMID_LIMIT: Duration = Duration::from_secs(60);
 /// How long the rest of a complete answer is read, so that its connection can be used again.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 
@@ -291,10 +293,11 @@ impl ModelStream {
         if has_pings && events.iter().all(|event| kind(event) == "ping") {
             return Ok(());
         }
-        let limit = if self.finished() {
-            CLOSING_LIMIT.min(self.context.idle_limit)
-        } else {
-            self.context.idle_limit
+        let is_amid = matches!(&self.decoder, Decoder::Chat(decoder) if decoder.is_amid());
+        let limit = match (self.finished(), is_amid) {
+            (false, _) => self.context.idle_limit,
+            (true, true) => AMID_LIMIT.min(self.context.idle_limit),
+            (true, false) => CLOSING_LIMIT.min(self.context.idle_limit),
         };
         self.deadline = Instant::now() + limit;
         Ok(())

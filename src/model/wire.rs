@@ -4,6 +4,9 @@ use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
 use crate::model::{json, loose};
 use crate::protocol::model::TokenUsage;
 use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+use std::borrow::Cow;
+use std::fmt::Write as _;
 
 /// An item of the model's output. `None` for kinds that are not the model's to say (outputs of tools), kinds unknown
 /// here, and what is no item.
@@ -105,33 +108,61 @@ pub(super) fn usage(value: Option<&Value>) -> Option<TokenUsage> {
     if input.is_none() && output.is_none() && total.is_none() {
         return None;
     }
-    let (input_tokens, output_tokens) = (input.unwrap_or(0), output.unwrap_or(0));
+    let input_tokens = input.unwrap_or(0);
+    let said = input_tokens.saturating_add(output.unwrap_or(0));
+    // xAI and Gemini leave the thoughts out of the tokens of the answer, not out of the sum, and bill them. Where the cache is counted
+    // beside the input, the sum is larger for that.
+    let is_beside = at(&["/cache_read_input_tokens", "/cache_creation_input_tokens"]).is_some_and(|count| count > 0);
+    let thought = match (output, total) {
+        (Some(_), Some(total)) if !is_beside => total.saturating_sub(said),
+        _ => 0,
+    };
+    let reasoning = at(&[
+        "/output_tokens_details/reasoning_tokens",
+        "/completion_tokens_details/reasoning_tokens",
+    ]);
+    let output_tokens = output.unwrap_or(0).saturating_add(thought);
     Some(TokenUsage {
         input_tokens,
         cached_input_tokens: at(&[
             "/input_tokens_details/cached_tokens",
             "/prompt_tokens_details/cached_tokens",
             "/prompt_cache_hit_tokens",
+            "/cached_tokens",
         ])
         .unwrap_or(0),
         cache_write_input_tokens: at(&[
             "/input_tokens_details/cache_write_tokens",
             "/prompt_tokens_details/cache_write_tokens",
+            "/prompt_tokens_details/cache_creation_tokens",
+            "/cache_creation_input_tokens",
         ])
         .unwrap_or(0),
         output_tokens,
-        reasoning_output_tokens: at(&[
-            "/output_tokens_details/reasoning_tokens",
-            "/completion_tokens_details/reasoning_tokens",
-        ])
-        .unwrap_or(0),
+        reasoning_output_tokens: reasoning.unwrap_or(thought),
         total_tokens: total.unwrap_or_else(|| input_tokens.saturating_add(output_tokens)),
     })
 }
 
+/// The name of a call as a provider takes it that refuses longer ones: another in the place of one that is, the same each time. LiteLLM
+/// puts a seal of hundreds of letters into it.
+pub(super) fn bounded_id(id: &str, most: usize) -> Cow<'_, str> {
+    match id.len() <= most {
+        true => id.into(),
+        false => {
+            let mut name = "call_".to_owned();
+            for byte in &Sha256::digest(id.as_bytes())[..16] {
+                // Writing to a text never fails.
+                let _ = write!(name, "{byte:02x}");
+            }
+            name.into()
+        }
+    }
+}
+
 /// Arguments that providers can parse: history may hold what the model wrote wrongly, and some servers refuse a
 /// whole request for that.
-pub(super) fn valid_arguments(arguments: &str) -> std::borrow::Cow<'_, str> {
+pub(super) fn valid_arguments(arguments: &str) -> Cow<'_, str> {
     if arguments.trim().is_empty() {
         return "{}".into();
     }
@@ -269,6 +300,50 @@ mod tests {
                     ..Default::default()
                 }),
             ),
+            // Thoughts beside the answer: xAI, then Gemini, which does not name them.
+            (
+                json!({"prompt_tokens": 10120, "completion_tokens": 1499, "total_tokens": 14428,
+                "prompt_tokens_details": {"cached_tokens": 128}, "completion_tokens_details": {"reasoning_tokens": 2809}}),
+                Some(TokenUsage {
+                    input_tokens: 10120,
+                    cached_input_tokens: 128,
+                    output_tokens: 4308,
+                    reasoning_output_tokens: 2809,
+                    total_tokens: 14428,
+                    ..Default::default()
+                }),
+            ),
+            (
+                json!({"completion_tokens": 198, "prompt_tokens": 20, "total_tokens": 623}),
+                Some(TokenUsage {
+                    input_tokens: 20,
+                    output_tokens: 603,
+                    reasoning_output_tokens: 405,
+                    total_tokens: 623,
+                    ..Default::default()
+                }),
+            ),
+            // Moonshot's cache, and LiteLLM's, which is counted beside the input.
+            (
+                json!({"prompt_tokens": 2000, "completion_tokens": 13, "total_tokens": 2013, "cached_tokens": 1800}),
+                Some(TokenUsage {
+                    input_tokens: 2000,
+                    cached_input_tokens: 1800,
+                    output_tokens: 13,
+                    total_tokens: 2013,
+                    ..Default::default()
+                }),
+            ),
+            (
+                json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 115, "cache_creation_input_tokens": 100}),
+                Some(TokenUsage {
+                    input_tokens: 10,
+                    cache_write_input_tokens: 100,
+                    output_tokens: 5,
+                    total_tokens: 115,
+                    ..Default::default()
+                }),
+            ),
             (json!({}), None),
             (json!(null), None),
             (json!("many"), None),
@@ -276,6 +351,15 @@ mod tests {
         for (value, wanted) in table {
             assert_eq!(usage(Some(&value)), wanted, "{value}");
         }
+    }
+
+    #[test]
+    fn names_of_calls_are_bounded_and_stay_apart() {
+        let (one, other) = ("c".repeat(65), "c".repeat(66));
+        assert_eq!(bounded_id(&one[..64], 64), one[..64]);
+        assert_eq!(bounded_id(&one, 64), bounded_id(&one, 64));
+        assert_ne!(bounded_id(&one, 64), bounded_id(&other, 64));
+        assert_eq!(bounded_id(&one, 40).len(), 37);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The request: the history of items becomes messages of blocks, whose sides take turns. What a call brought stands at the
 //! beginning of the message after it.
 
-use super::{REDACTED, SIGNATURE};
+use super::{REDACTED, SIGNATURE, UNSIGNED};
 use crate::model::catalogue::{self, Thinking};
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem, TEXT_EDITOR, ToolOutputPayload, ToolSpec};
 use crate::model::{ModelRequest, edit_tool, wire};
@@ -11,6 +11,8 @@ use serde_json::{Map, Value, json};
 const ROOM_TO_ANSWER: u32 = 4096;
 /// Searches of the web in one answer: with more it may pause in their midst, which cannot be gone on from here.
 const MOST_SEARCHES: u32 = 8;
+/// Stands behind the beginning of an answer that broke off: models from Claude 4.6 on refuse to be asked with their own words last.
+const BROKEN_OFF: &str = "Your answer broke off here. Go on where it ended.";
 /// Stands for a search that was made, with what it found.
 const SEARCHED: &str = "(I searched the web here; what was found is not repeated.)";
 /// What it takes for `service_tier`.
@@ -144,6 +146,11 @@ impl Messages {
         }
     }
 
+    /// Whether the model has spoken last.
+    fn is_models(&self) -> bool {
+        self.role == "assistant" && !self.blocks.is_empty()
+    }
+
     fn call(&mut self, call_id: &str, name: &str, arguments: &str) {
         let input: Value = serde_json::from_str(arguments).unwrap_or_else(|_| json!({}));
         let block = json!({"type": "tool_use", "id": plain_id(call_id), "name": name, "input": input});
@@ -197,12 +204,14 @@ fn messages(input: &[ResponseItem]) -> Vec<Value> {
             } => {
                 // As they were sealed. Those of turns that are over are passed over there; one that a running call stands behind
                 // must not be missing, whatever the person has said meanwhile.
+                let thinking = || text_of(summary) + &text_of(content.as_deref().unwrap_or_default());
                 if let Some(data) = sealed.strip_prefix(REDACTED) {
                     messages.add("assistant", json!({"type": "redacted_thinking", "data": data}));
                 } else if let Some(signature) = sealed.strip_prefix(SIGNATURE) {
-                    let thinking = text_of(summary) + &text_of(content.as_deref().unwrap_or_default());
-                    let block = json!({"type": "thinking", "thinking": thinking, "signature": signature});
+                    let block = json!({"type": "thinking", "thinking": thinking(), "signature": signature});
                     messages.add("assistant", block);
+                } else if sealed == UNSIGNED {
+                    messages.add("assistant", json!({"type": "thinking", "thinking": thinking()}));
                 }
             }
             ResponseItem::FunctionCall {
@@ -227,6 +236,9 @@ fn messages(input: &[ResponseItem]) -> Vec<Value> {
             ResponseItem::WebSearchCall { .. } => messages.text("assistant", SEARCHED),
             ResponseItem::Reasoning { .. } | ResponseItem::Other => {}
         }
+    }
+    if messages.is_models() {
+        messages.text("user", &wire::system_note(BROKEN_OFF));
     }
     messages.flush();
     let mut messages = messages.done;

@@ -1,6 +1,6 @@
 //! The stream: blocks begin, grow and stop; each becomes an item.
 
-use super::{REDACTED, SIGNATURE};
+use super::{REDACTED, SIGNATURE, UNSIGNED};
 use crate::model::error::ErrorKind;
 use crate::model::failure::{Asked, Report};
 use crate::model::item::{ContentPart, ReasoningPart, ResponseItem};
@@ -36,6 +36,8 @@ struct Block {
     text: String,
     /// The text came with the beginning of the block; pieces say all of it once more.
     is_whole: bool,
+    /// Bytes of a text that came with the beginning of the block; the first piece may begin with it.
+    given: usize,
     seal: Option<String>,
 }
 
@@ -46,6 +48,8 @@ pub(in crate::model) struct Decoder {
     custom: HashSet<String>,
     created: bool,
     response_id: Option<String>,
+    /// Some of the answer is here.
+    has_blocks: bool,
     open: Vec<Block>,
     usage: Option<TokenUsage>,
     stop_reason: Option<String>,
@@ -61,6 +65,7 @@ impl Decoder {
             custom,
             created: false,
             response_id: None,
+            has_blocks: false,
             open: Vec::new(),
             usage: None,
             stop_reason: None,
@@ -88,7 +93,7 @@ impl Decoder {
         let name = event.event.as_deref();
         let kind = name.filter(|name| *name == "error").or(json::text(&value, &["type"]));
         match kind.or(name).unwrap_or_default() {
-            "message_start" => self.start(value.get("message").unwrap_or(&Value::Null), out),
+            "message_start" => return self.start(value.get("message").unwrap_or(&Value::Null), out),
             "content_block_start" => self.block(&value, out),
             "content_block_delta" => self.delta(&value, out),
             "content_block_stop" => self.stop(index(&value), out),
@@ -127,7 +132,7 @@ impl Decoder {
                 reason: format!("it is JSON, but no answer: {start}"),
             });
         };
-        self.start(&value, out);
+        self.start(&value, out)?;
         for (index, block) in content.iter().enumerate() {
             self.block(&value!({"index": index, "content_block": block}), out);
             self.stop(Some(index as u64), out);
@@ -147,10 +152,19 @@ impl Decoder {
         }
     }
 
-    fn start(&mut self, message: &Value, out: &mut Events) {
+    /// # Errors
+    /// A second answer begins in the midst of the first: something on the way has asked once more. Neither is whole.
+    fn start(&mut self, message: &Value, out: &mut Events) -> Result<(), ErrorKind> {
         self.create(out);
-        self.response_id = json::text(message, &["id"]).map(str::to_owned);
+        let id = json::text(message, &["id"]).map(str::to_owned);
+        if self.has_blocks && id.is_some() && self.response_id.is_some() && id != self.response_id {
+            return Err(ErrorKind::StreamEnded {
+                reason: Some("another answer began in its midst".to_owned()),
+            });
+        }
+        self.response_id = id.or(self.response_id.take());
         self.count(message.get("usage"));
+        Ok(())
     }
 
     fn create(&mut self, out: &mut Events) {
@@ -202,9 +216,13 @@ impl Decoder {
             _ => return,
         };
         let index = index(value);
-        // A place that is used again: what stood there is over.
-        if index.is_some() && self.open.iter().any(|open| open.index == index) {
-            self.stop(index, out);
+        // A place that is used again: what stood there is over. A call may be half of one.
+        let at = self.open.iter().position(|open| index.is_some() && open.index == index);
+        if let Some(at) = at {
+            let block = self.open.remove(at);
+            if is_whole(&block) {
+                self.finish(block, out);
+            }
         }
         self.begin(index, kind, out);
         let opened = self.open.last_mut().expect("just begun");
@@ -212,7 +230,9 @@ impl Decoder {
         json::text(block, &["name"])
             .unwrap_or_default()
             .clone_into(&mut opened.name);
-        opened.seal = match (json::text(block, &["data"]), json::text(block, &["signature"])) {
+        // An empty one is one: some servers have no other, and want it back.
+        let signature = block.get("signature").and_then(Value::as_str);
+        opened.seal = match (json::text(block, &["data"]), signature) {
             (Some(data), _) if kind == Kind::Thinking => Some(format!("{REDACTED}{data}")),
             (_, Some(signature)) => Some(format!("{SIGNATURE}{signature}")),
             _ => None,
@@ -220,6 +240,7 @@ impl Decoder {
         match kind {
             Kind::Text | Kind::Thinking => {
                 let text = json::text(block, &["text", "thinking"]).unwrap_or_default().to_owned();
+                opened.given = text.len();
                 self.grow(self.open.len() - 1, &text, out);
             }
             // It is empty where it comes in pieces.
@@ -266,8 +287,10 @@ impl Decoder {
             name: String::new(),
             text: String::new(),
             is_whole: false,
+            given: 0,
             seal: None,
         });
+        self.has_blocks = true;
     }
 
     fn delta(&mut self, value: &Value, out: &mut Events) {
@@ -307,7 +330,13 @@ impl Decoder {
                 }
                 block.text.push_str(text);
             }
-            _ => self.grow(at, text, out),
+            _ => {
+                let block = &mut self.open[at];
+                let given = std::mem::take(&mut block.given);
+                // MiniMax says it twice.
+                let more = text.strip_prefix(&block.text[..given]).filter(|_| given > 0);
+                self.grow(at, more.unwrap_or(text), out);
+            }
         }
     }
 
@@ -370,13 +399,13 @@ impl Decoder {
             })),
             Kind::Thinking => out.push_back(ModelEvent::ItemDone(ResponseItem::Reasoning {
                 id,
+                encrypted_content: seal.or_else(|| (!text.is_empty()).then(|| UNSIGNED.to_owned())),
                 summary: Some(text)
                     .filter(|text| !text.is_empty())
                     .map(|text| ReasoningPart::SummaryText { text })
                     .into_iter()
                     .collect(),
                 content: None,
-                encrypted_content: seal,
             })),
             Kind::Search => {
                 let query = json::parse(&text).and_then(|input| Some(json::text(&input, &["query"])?.to_owned()));
@@ -422,7 +451,7 @@ impl Decoder {
         );
         for block in std::mem::take(&mut self.open) {
             // Half a call must not run.
-            if block.kind != Kind::Call || (!cut && json::parse(&block.text).is_some_and(|input| input.is_object())) {
+            if block.kind != Kind::Call || (!cut && is_whole(&block)) {
                 self.finish(block, out);
             }
         }
@@ -455,6 +484,11 @@ impl Decoder {
         });
         Ok(())
     }
+}
+
+/// Whether nothing is missing of it, as far as that can be seen: of a call, its input.
+fn is_whole(block: &Block) -> bool {
+    block.kind != Kind::Call || json::parse(&block.text).is_some_and(|input| input.is_object())
 }
 
 fn index(value: &Value) -> Option<u64> {

@@ -10,6 +10,9 @@ use crate::model::item::{ContentPart, ReasoningPart, ResponseItem, ToolOutputPay
 use crate::model::{ModelRequest, catalogue, wire};
 use serde_json::{Map, Value, json};
 
+/// Letters of the longest name of a call at OpenAI.
+const OPENAIS_LONGEST_ID: usize = 40;
+
 /// The body of one request. `openai`: the provider is OpenAI itself, which knows names that others refuse.
 ///
 /// # Errors
@@ -113,6 +116,8 @@ struct Messages {
     calls: Vec<Value>,
     /// Images out of tool outputs, until the outputs are through.
     images: Vec<Value>,
+    /// Letters of the longest name of a call that is taken.
+    longest_id: usize,
 }
 
 fn messages(request: &ModelRequest, to: &Origin, openai: bool) -> Vec<Value> {
@@ -136,6 +141,7 @@ fn messages(request: &ModelRequest, to: &Origin, openai: bool) -> Vec<Value> {
     };
     let mut messages = Messages {
         insists: input.iter().any(sealed),
+        longest_id: if openai { OPENAIS_LONGEST_ID } else { usize::MAX },
         ..Messages::default()
     };
     if !system.is_empty() {
@@ -231,6 +237,7 @@ impl Messages {
     fn call(&mut self, call_id: &str, name: &str, arguments: &str) {
         self.flush_images();
         let function = json!({"name": name, "arguments": arguments});
+        let call_id = wire::bounded_id(call_id, self.longest_id);
         let mut call = json!({"id": call_id, "type": "function", "function": function});
         if let Value::Object(call) = &mut call {
             call.append(&mut self.extra_of_call);
@@ -256,6 +263,7 @@ impl Messages {
         } else {
             text
         };
+        let call_id = wire::bounded_id(call_id, self.longest_id);
         self.done
             .push(json!({"role": "tool", "tool_call_id": call_id, "content": text}));
     }

@@ -51,6 +51,10 @@ pub(in crate::model) struct Decoder {
     calls: Vec<Call>,
     usage: Option<TokenUsage>,
     finish_reason: Option<String>,
+    /// What gave the reason brought a part of the answer as well, so more may come: some servers give one with every piece.
+    is_amid: bool,
+    /// Pieces of the answer have come, so a whole message is a repetition.
+    has_pieces: bool,
     /// Some text was for the person.
     spoke: bool,
     pub(in crate::model) reading: Reading,
@@ -74,6 +78,8 @@ impl Decoder {
             calls: Vec::new(),
             usage: None,
             finish_reason: None,
+            is_amid: false,
+            has_pieces: false,
             spoke: false,
             reading: Reading::default(),
         }
@@ -84,9 +90,14 @@ impl Decoder {
         Self { text_calls, ..self }
     }
 
-    /// The model has said its last word; only usage and the closing mark are still to come, if they do.
+    /// The model has said its last word, as far as is known; usage and the closing mark are still to come, if they do.
     pub(in crate::model) fn finished(&self) -> bool {
         self.finish_reason.is_some()
+    }
+
+    /// More of the answer may come although a reason for its end was given.
+    pub(in crate::model) fn is_amid(&self) -> bool {
+        self.is_amid
     }
 
     pub(in crate::model) fn event(
@@ -114,6 +125,7 @@ impl Decoder {
         if value.get("error").is_some_and(|error| !error.is_null())
             || event.event.as_deref() == Some("error")
             || (value.get("choices").is_none() && names_itself())
+            || has_failed(&value)
         {
             return Err(Report::from_json(&value, asked.now).into_stream(asked));
         }
@@ -134,7 +146,7 @@ impl Decoder {
         let is_error = ["error", "detail", "message"]
             .iter()
             .any(|key| value.get(*key).is_some_and(|e| !e.is_null()));
-        if is_error {
+        if is_error || has_failed(&value) {
             return Err(Report::from_json(&value, asked.now).into_stream(asked));
         }
         let start = asked.clean(&crate::model::failure::plain(&value.to_string()));
@@ -164,7 +176,8 @@ impl Decoder {
         let usage = value
             .get("usage")
             .filter(|usage| !usage.is_null())
-            .or_else(|| value.pointer("/x_groq/usage"));
+            .or_else(|| value.pointer("/x_groq/usage"))
+            .or_else(|| value.pointer("/choices/0/usage"));
         if let Some(usage) = wire::usage(usage) {
             self.usage = Some(usage);
         }
@@ -174,15 +187,24 @@ impl Decoder {
         let Some(choice) = choices.and_then(|choices| choices.iter().find(is_first)) else {
             return Ok(());
         };
-        if let Some(delta) = ["delta", "message"]
-            .iter()
-            .find_map(|key| choice.get(*key))
-            .filter(|d| d.is_object())
-        {
-            self.delta(delta, out);
+        let part = |key: &str| choice.get(key).filter(|part| part.is_object());
+        let brings = |part: &Value| {
+            let mut fields = part.as_object().into_iter().flatten();
+            fields.any(|(key, value)| key != "role" && !is_nothing(value))
+        };
+        let has_piece = part("delta").is_some_and(brings);
+        match (part("delta"), part("message")) {
+            (Some(delta), None) => self.delta(delta, out),
+            (Some(delta), Some(_)) if has_piece => self.delta(delta, out),
+            // All of the answer once more, as the last word.
+            (_, Some(_)) if self.has_pieces => {}
+            (_, Some(message)) => self.delta(message, out),
+            (None, None) => {}
         }
+        self.has_pieces |= has_piece;
         match json::text(choice, &["finish_reason"]) {
-            Some(reason) if is_failure(reason) => {
+            // Google's words are in capitals.
+            Some(reason) if is_failure(&reason.to_ascii_lowercase()) => {
                 let mut report = Report::from_json(choice, 0);
                 report.code = report.code.or((reason != "error").then(|| reason.to_owned()));
                 if report.message.is_empty() {
@@ -190,8 +212,11 @@ impl Decoder {
                 }
                 return Err(report.into_stream(Asked::default()));
             }
-            Some(reason) => self.finish_reason = Some(reason.to_owned()),
-            None => {}
+            Some(reason) => {
+                self.finish_reason = Some(reason.to_ascii_lowercase());
+                self.is_amid = has_piece;
+            }
+            None => self.is_amid |= has_piece && self.finish_reason.is_some(),
         }
         Ok(())
     }
@@ -390,6 +415,12 @@ impl Decoder {
                     reason: "max_output_tokens".to_owned(),
                 });
             }
+            Some("model_context_window_exceeded") => {
+                return Err(ErrorKind::ContextWindowExceeded {
+                    status: None,
+                    message: String::new(),
+                });
+            }
             Some(reason) if is_filtered(reason) => {
                 return Err(ErrorKind::ContentFilter {
                     status: None,
@@ -486,7 +517,13 @@ impl Decoder {
 
 /// Whether the answer ended because something went wrong at the provider.
 fn is_failure(reason: &str) -> bool {
-    let named = ["error", "abort", "network_error", "insufficient_system_resource"];
+    let named = [
+        "error",
+        "abort",
+        "network_error",
+        "insufficient_system_resource",
+        "malformed_function_call",
+    ];
     named.contains(&reason) || reason.starts_with("function_call_filter")
 }
 
@@ -495,14 +532,31 @@ fn is_too_long(reason: &str) -> bool {
     ["length", "max_tokens", "model_length"].contains(&reason)
 }
 
-/// Whether the provider cut it off. Some name the rule behind a colon.
+/// Whether the provider cut it off. Some name the rule behind a colon; the words of the second row are Google's.
 fn is_filtered(reason: &str) -> bool {
-    reason.starts_with("content_filter") || reason == "sensitive"
+    reason.starts_with("content_filter")
+        || reason == "sensitive"
+        || ["safety", "recitation", "blocklist", "prohibited_content", "spii"].contains(&reason)
 }
 
 /// Whether the model did not come to the end of its answer.
 fn is_cut(reason: &str) -> bool {
-    is_too_long(reason) || is_filtered(reason) || reason == "refusal"
+    is_too_long(reason) || is_filtered(reason) || ["refusal", "model_context_window_exceeded"].contains(&reason)
+}
+
+/// Whether MiniMax says that it failed, which it does beside the answer, with a status of success.
+fn has_failed(value: &Value) -> bool {
+    let status = value.pointer("/base_resp/status_code").and_then(Value::as_i64);
+    status.is_some_and(|status| status != 0)
+}
+
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(all) => all.is_empty(),
+        _ => false,
+    }
 }
 
 /// The text in a content field: a text, an object with one, or a list of parts. `thoughts` picks the parts of a list

@@ -9,6 +9,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
+/// Letters of the longest name of a call (OpenAI, "string too long … maximum length 64").
+const LONGEST_ID: usize = 64;
+
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -61,31 +64,31 @@ enum Input<'a> {
         encrypted_content: Option<&'a str>,
     },
     FunctionCall {
-        call_id: &'a str,
+        call_id: Cow<'a, str>,
         name: &'a str,
         arguments: Cow<'a, str>,
     },
     FunctionCallOutput {
-        call_id: &'a str,
+        call_id: Cow<'a, str>,
         output: Output<'a>,
     },
     CustomToolCall {
-        call_id: &'a str,
+        call_id: Cow<'a, str>,
         name: &'a str,
         input: &'a str,
     },
     CustomToolCallOutput {
-        call_id: &'a str,
+        call_id: Cow<'a, str>,
         output: Output<'a>,
     },
     LocalShellCall {
         #[serde(skip_serializing_if = "Option::is_none")]
-        call_id: Option<&'a str>,
+        call_id: Option<Cow<'a, str>>,
         status: &'a str,
         action: &'a LocalShellAction,
     },
     LocalShellCallOutput {
-        call_id: &'a str,
+        call_id: Cow<'a, str>,
         output: &'a str,
     },
     WebSearchCall {
@@ -197,34 +200,46 @@ fn input(item: &ResponseItem, openai: bool) -> Option<Input<'_>> {
             call_id,
             ..
         } => Input::FunctionCall {
-            call_id,
+            call_id: bounded(call_id),
             name,
             // Servers that read them to fill a template refuse what is no JSON, for good.
             arguments: wire::valid_arguments(arguments),
         },
         ResponseItem::FunctionCallOutput { call_id, output } => Input::FunctionCallOutput {
-            call_id,
+            call_id: bounded(call_id),
             output: payload(output),
         },
         ResponseItem::CustomToolCall {
             call_id, name, input, ..
-        } => Input::CustomToolCall { call_id, name, input },
+        } => Input::CustomToolCall {
+            call_id: bounded(call_id),
+            name,
+            input,
+        },
         ResponseItem::CustomToolCallOutput { call_id, output } => Input::CustomToolCallOutput {
-            call_id,
+            call_id: bounded(call_id),
             output: payload(output),
         },
         ResponseItem::LocalShellCall { status, action, .. } => Input::LocalShellCall {
-            call_id: item.call_id(),
+            call_id: item.call_id().map(bounded),
             status: status.as_deref().unwrap_or("completed"),
             action,
         },
-        ResponseItem::LocalShellCallOutput { call_id, output } => Input::LocalShellCallOutput { call_id, output },
+        ResponseItem::LocalShellCallOutput { call_id, output } => Input::LocalShellCallOutput {
+            call_id: bounded(call_id),
+            output,
+        },
         ResponseItem::WebSearchCall { status, action, .. } => Input::WebSearchCall {
             status: status.as_deref(),
             action: action.as_ref()?,
         },
         ResponseItem::Other => return None,
     })
+}
+
+/// The name of a call, no longer than this API takes it.
+fn bounded(call_id: &str) -> Cow<'_, str> {
+    wire::bounded_id(call_id, LONGEST_ID)
 }
 
 fn payload(output: &ToolOutputPayload) -> Output<'_> {
@@ -275,6 +290,18 @@ mod tests {
 
     fn sent(request: &ModelRequest) -> Value {
         serde_json::from_slice(&body(request, true).expect("serialises")).expect("is JSON")
+    }
+
+    #[test]
+    fn a_call_and_its_output_have_a_name_that_is_taken() {
+        let long = format!("call_1__thought__{}", "Q".repeat(400));
+        let items = vec![
+            crate::model::item::samples::call(&long, "{}"),
+            crate::model::item::samples::output(&long, vec![]),
+        ];
+        let input = sent(&request("gpt-5", items))["input"].take();
+        let name = input[0]["call_id"].as_str().expect("a name");
+        assert!(name.len() <= 64 && input[1]["call_id"] == name, "{input}");
     }
 
     /// Shows S-207, S-208.
