@@ -37,6 +37,8 @@ enum Part {
         base: PathBuf,
         /// Without walls around it: the options that it may have besides harmless ones, each with the word behind it.
         options: Option<Vec<String>>,
+        /// The options that it must have: without them it does more.
+        restricting: Vec<String>,
         /// The repository that it acts on, without walls around it.
         repository: Option<Repository>,
     },
@@ -297,12 +299,12 @@ fn part(argv: &[String], folders: &Folders, outside: bool) -> Option<Part> {
     }
     let lower = program.to_lowercase();
     let base = lower.rsplit('/').next().unwrap_or(&lower);
-    let (sub_command, options) = match outside {
+    let (sub_command, options, restricting) = match outside {
         true => {
             let shape = Shape::of(argv, folders)?;
-            (shape.sub_command, Some(shape.options))
+            (shape.sub_command, Some(shape.options), shape.restricting)
         }
-        false => (sub_command(base, arguments)?, None),
+        false => (sub_command(base, arguments)?, None, Vec::new()),
     };
     let repository = (outside && repository::acts_on_one(base)).then(|| folders.repository(argv));
     Some(Part::Program {
@@ -311,6 +313,7 @@ fn part(argv: &[String], folders: &Folders, outside: bool) -> Option<Part> {
         reach: Reach::of(argv, folders),
         base: folders.real_base().to_owned(),
         options,
+        restricting,
         repository,
     })
 }
@@ -358,6 +361,7 @@ impl Part {
                     reach,
                     base,
                     options,
+                    restricting,
                     ..
                 },
                 Self::Program {
@@ -366,6 +370,7 @@ impl Part {
                     reach: other_reach,
                     base: other_base,
                     options: other_options,
+                    restricting: others_restricting,
                     ..
                 },
             ) => {
@@ -379,6 +384,7 @@ impl Part {
                     && sub_command == other_sub
                     && stays
                     && has_the_shape
+                    && restricting.iter().all(|option| others_restricting.contains(option))
                     && other_reach.hosts.is_subset(&reach.hosts)
                     && self.holds_in_the_repository_of(wanted)
             }
@@ -416,11 +422,16 @@ impl Part {
             reach,
             base: folder,
             options,
+            restricting,
             ..
         } = self
         else {
             return None;
         };
+        // A rule says what a command may have, and not what it must.
+        if !restricting.is_empty() {
+            return None;
+        }
         let base = name.rsplit('/').next().unwrap_or(name);
         let program = if has_usual_place(name) {
             base.to_owned()
@@ -463,7 +474,10 @@ impl Part {
 pub fn options_in_words(options: &[String]) -> String {
     match options {
         [] => "with harmless options only".to_owned(),
-        options => format!("with `{}` and otherwise harmless options only", options.join("`, `")),
+        options => {
+            let options: Vec<String> = options.iter().map(|option| crate::shown::code(option)).collect();
+            format!("with {} and otherwise harmless options only", options.join(", "))
+        }
     }
 }
 
@@ -471,7 +485,7 @@ impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let written = match self {
             Self::Exact { argv, cwd, touched, .. } => {
-                write!(f, "exactly `{}` in {}", display(argv), cwd.display())?;
+                write!(f, "exactly {} in {}", crate::shown::code(&display(argv)), cwd.display())?;
                 f.write_str(&touched.as_ref().map(Touched::as_it_is_now).unwrap_or_default())?;
                 match touched.as_ref().is_some_and(|touched| touched.reach.closed) {
                     true => f.write_str(", which names what commands in the sandbox cannot read"),
@@ -479,9 +493,13 @@ impl fmt::Display for Part {
                 }
             }
             Self::Program {
-                reach, base, options, ..
+                reach,
+                base,
+                options,
+                restricting,
+                ..
             } => {
-                write!(f, "`{}`", self.in_short())?;
+                f.write_str(&crate::shown::code(&self.in_short()))?;
                 if reach.elsewhere {
                     f.write_str(" with any paths")?;
                 } else {
@@ -494,6 +512,10 @@ impl fmt::Display for Part {
                         ", to hosts {}",
                         reach.hosts.iter().cloned().collect::<Vec<_>>().join(", ")
                     )?;
+                }
+                if !restricting.is_empty() {
+                    let all: Vec<String> = restricting.iter().map(|option| crate::shown::code(option)).collect();
+                    write!(f, ", always with {}", all.join(", "))?;
                 }
                 match options.as_deref() {
                     None => Ok(()),

@@ -20,8 +20,23 @@ struct Known {
     harmless: &'static str,
     /// Whether it takes operands. Those of `make` and `npm install` name what is run.
     operands: bool,
-    /// So many operands in front are settled, as options are: which remote it talks to, or what it takes into the work.
+    /// So many operands in front are settled, as options are, and must be there: which remote it talks to, or what it takes into the work.
     settled: usize,
+    /// Options without which it does more than with them.
+    restricting: &'static str,
+}
+
+impl Known {
+    const fn but(self, restricting: &'static str) -> Self {
+        Self { restricting, ..self }
+    }
+
+    /// Whether the word is such an option, or has one among its letters.
+    fn is_restricting(&self, word: &str) -> bool {
+        let is = |option: &str| self.restricting.split_ascii_whitespace().any(|known| known == option);
+        let letters = || word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        is(word) || letters().is_some_and(|letters| letters.chars().any(|letter| is(&format!("-{letter}"))))
+    }
 }
 
 const fn known(names: &'static str, sub_commands: &'static str, harmless: &'static str) -> Known {
@@ -31,6 +46,7 @@ const fn known(names: &'static str, sub_commands: &'static str, harmless: &'stat
         harmless,
         operands: true,
         settled: 0,
+        restricting: "",
     }
 }
 
@@ -51,30 +67,31 @@ const fn bare(names: &'static str, sub_commands: &'static str, harmless: &'stati
         harmless,
         operands: false,
         settled: 0,
+        restricting: "",
     }
 }
 
 #[rustfmt::skip]
 const KNOWN: &[Known] = &[
-    known("cp", "", "-a -f -i -n -p -r -R -T -u -v --archive --force --no-clobber --recursive --update"),
-    known("mv", "", "-f -i -n -T -u -v --force --no-clobber --update"),
+    known("cp", "", "-a -f -i -n -p -r -R -T -u -v --archive --force --no-clobber --recursive --update").but("-i -n -u --no-clobber --update"),
+    known("mv", "", "-f -i -n -T -u -v --force --no-clobber --update").but("-i -n -u --no-clobber --update"),
     known("mkdir", "", "-p -v --parents"),
-    known("rm", "", "-f -i -v --force"),
+    known("rm", "", "-f -i -v --force").but("-i"),
     known("rmdir unlink", "", "-v"),
-    known("touch", "", "-a -c -m -d= -t= --no-create"),
+    known("touch", "", "-a -c -m -d= -t= --no-create").but("-c --no-create"),
     known("chmod", "*", "-c -f -v"),
     known("curl", "", "-4 -6 -f -g -i -I -O -s -S -v -m= -o= --compressed --connect-timeout= --fail --head --include \
-        --max-time= --no-progress-meter --output= --remote-name --retry= --show-error --silent"),
+        --max-time= --no-progress-meter --output= --remote-name --retry= --show-error --silent").but("-I --head"),
     known("wget", "", "-4 -6 -c -nv -q -S -O= -T= -t= --continue --no-verbose --output-document= --timeout= --tries= --max-redirect=0"),
-    settling("git", "push", "-n -q -u -v --dry-run --follow-tags --set-upstream --tags", 1),
-    settling("git", "fetch", "-4 -6 -a -p -q -t -v --all --depth= --no-tags --prune --tags --unshallow", 1),
+    settling("git", "push", "-n -q -u -v --dry-run --follow-tags --set-upstream --tags", 1).but("-n --dry-run"),
+    settling("git", "fetch", "-4 -6 -a -p -q -t -v --depth= --no-tags --prune --tags --unshallow", 1).but("--no-tags"),
     // What comes into the work is what its words name: another branch, or what somebody asks to be pulled, is another matter.
-    settling("git", "pull", "-4 -6 -a -p -q -t -v --depth= --ff-only --no-rebase --no-tags --prune --tags --unshallow", ALL),
+    settling("git", "pull", "-4 -6 -a -p -q -t -v --depth= --ff-only --no-rebase --no-tags --prune --tags --unshallow", ALL).but("--ff-only --no-tags"),
     known("git", "commit", "-a -m= -q -s -v --all --allow-empty --amend --message= --no-edit --no-gpg-sign --signoff"),
-    known("git", "add,rm,mv", "-A -k -n -N -u -v --all --cached --dry-run --intent-to-add --update"),
+    known("git", "add,rm,mv", "-A -k -n -N -u -v --all --cached --dry-run --intent-to-add --update").but("-k -n -N -u --cached --dry-run --intent-to-add --update"),
     // Which files come with another branch or commit, its name does not say: that of each is asked about.
-    known("git", "branch", "-a -q -r -t -v -vv --all --list --remotes --show-current --track"),
-    known("git", "tag", "-a -l -m= --annotate --list --message="),
+    known("git", "branch", "-a -q -r -t -v -vv --all --list --remotes --show-current --track").but("-a -q -r -v -vv --all --list --remotes --show-current"),
+    known("git", "tag", "-a -l -m= --annotate --list --message=").but("-l --list"),
     known("git", "stash push,stash list,stash show", "-m= -p -q -u --include-untracked --index --message="),
     known("git", "status,log,diff,show,blame,describe,ls-remote,rev-parse", ""),
     known("hg", "add,commit", "-m= -q -v --message="),
@@ -86,25 +103,25 @@ const KNOWN: &[Known] = &[
     known("jj", "git push,git fetch", ""),
     known("gh", "pr view,pr list,pr diff,pr checks,pr status,issue view,issue list,issue status,run list,run view,release list,release view,\
         workflow list,workflow view", "-c -L= --comments --limit= --log --log-failed"),
-    known("gh", "pr create,pr comment,pr edit,issue create,issue comment,issue edit", "-b= -B= -d -f -t= --base= --body= --draft --fill --title="),
+    known("gh", "pr create,pr comment,pr edit,issue create,issue comment,issue edit", "-b= -B= -d -f -t= --base= --body= --draft --fill --title=").but("-d --draft"),
     bare("gh", "repo view", "-c --comments"),
     known("glab", "mr view,mr list,mr diff,issue view,issue list,ci list,ci status", ""),
     known("cargo", "build,check,test,clippy,fmt,doc,bench", "-p= -q -r -v --all --all-features --all-targets --bins --check --doc --exact \
         --examples --frozen --ignored --keep-going --lib --locked --no-default-features --no-fail-fast --no-run --nocapture --offline --package= \
-        --release --tests --test= --test-threads= --workspace"),
-    known("cargo", "add,remove,update,tree", "-p= --dev --dry-run --no-default-features --package="),
-    bare("cargo", "fetch,clean,generate-lockfile", "--frozen --locked --offline"),
+        --release --tests --test= --test-threads= --workspace").but("--check --frozen --locked --no-run --offline"),
+    known("cargo", "add,remove,update,tree", "-p= --dev --dry-run --no-default-features --package=").but("--dry-run"),
+    bare("cargo", "fetch,clean,generate-lockfile", "--frozen --locked --offline").but("--frozen --locked --offline"),
     known("go", "build,test,vet,fmt", "-count= -cover -race -run= -short -timeout= -v"),
     bare("go", "mod tidy,mod download,mod verify", "-v"),
-    bare("npm", "ci,install,i,test,t,run *,run-script *", "-s --ignore-scripts --no-audit --no-fund --silent"),
-    bare("pnpm yarn", "install,i,test,run *", "-s --frozen-lockfile --ignore-scripts --offline --prefer-offline --silent"),
+    bare("npm", "ci,install,i,test,t,run *,run-script *", "-s --ignore-scripts --no-audit --no-fund --silent").but("--ignore-scripts"),
+    bare("pnpm yarn", "install,i,test,run *", "-s --frozen-lockfile --ignore-scripts --offline --prefer-offline --silent").but("--frozen-lockfile --ignore-scripts --offline"),
     bare("pip pip3", "install", "-q -U --upgrade"),
-    bare("uv poetry", "sync,lock,install", "-q --frozen --locked"),
+    bare("uv poetry", "sync,lock,install", "-q --frozen --locked").but("--frozen --locked"),
     bare("bundle composer", "install", ""),
     bare("dotnet", "build,restore,test", ""),
     bare("swift mix", "build,test", ""),
-    bare("mvn", "clean,compile,package,test,verify", "-B -o -q"),
-    bare("gradle", "assemble,build,check,clean,test", "--offline"),
+    bare("mvn", "clean,compile,package,test,verify", "-B -o -q").but("-o"),
+    bare("gradle", "assemble,build,check,clean,test", "--offline").but("--offline"),
     bare("make", "*", "-k -s"),
 ];
 
@@ -121,6 +138,8 @@ pub struct Shape {
     pub sub_command: Vec<String>,
     /// Options not known to be harmless, each with the word behind it.
     pub options: Vec<String>,
+    /// Options that keep it from doing more, which are harmless otherwise: a yes to the command with them is none to one without.
+    pub restricting: Vec<String>,
 }
 
 impl Shape {
@@ -132,8 +151,8 @@ impl Shape {
             return None;
         }
         let reads = only_reads(command, folders.base());
-        let (row, settled) = match find(base_name(program), arguments) {
-            Some((row, settled)) => (Some(row), settled),
+        let (row, words_of_sub_command) = match find(base_name(program), arguments) {
+            Some((row, words)) => (Some(row), words),
             None => {
                 let is_plain = reads.as_ref().is_some_and(super::Judgement::is_plain);
                 (is_plain && names_all_it_reads(program, arguments)).then_some((None, 0))?
@@ -151,9 +170,10 @@ impl Shape {
         if names_another_repository(base_name(program), arguments) {
             return None;
         }
-        let (sub_command, rest) = arguments.split_at(settled);
+        let (sub_command, rest) = arguments.split_at(words_of_sub_command);
         let takes_operands = row.is_none_or(|row| row.operands);
         let mut left = row.map_or(0, |row| row.settled);
+        let (mut settled, mut restricting) = (Vec::new(), Vec::new());
         let mut options = Vec::new();
         let mut words = rest.iter();
         while let Some(word) = words.next() {
@@ -163,9 +183,12 @@ impl Shape {
                 }
                 if left > 0 {
                     left -= 1;
-                    options.push(word.clone());
+                    settled.push(word.as_str());
                 }
                 continue;
+            }
+            if row.is_some_and(|row| row.is_restricting(word)) {
+                restricting.push(word.clone());
             }
             match Freedom::of(word, row.map_or("", |row| row.harmless)) {
                 // What the command reads with it is looked at as an operand.
@@ -197,9 +220,17 @@ impl Shape {
                 }
             }
         }
+        if row.is_some_and(|row| row.settled > 0) {
+            // What it is where none is named is said elsewhere, and may be said otherwise tomorrow.
+            if settled.is_empty() {
+                return None;
+            }
+            options.push(settled.join(" "));
+        }
         Some(Self {
             sub_command: sub_command.to_vec(),
             options,
+            restricting,
         })
     }
 }
@@ -375,14 +406,20 @@ mod tests {
             ("cp a @b", None),
             ("cp a ../b", None),
             ("cp a .git/config", None),
-            ("git push", Some("push")),
+            ("git push", None),
             ("git push -u origin HEAD:main", Some("push|origin")),
             ("git push mine other", Some("push|mine")),
+            ("git push -n origin main", Some("push|origin|!-n")),
             ("git fetch origin main", Some("fetch|origin")),
-            ("git pull", Some("pull")),
-            ("git pull --ff-only origin pull/7/head", Some("pull|origin|pull/7/head")),
+            ("git fetch", None),
+            ("git fetch --all", None),
+            ("git fetch --no-tags origin", Some("fetch|origin|!--no-tags")),
+            ("git pull", None),
+            ("git pull -q origin pull/7/head", Some("pull|origin pull/7/head")),
+            ("git pull --ff-only origin", Some("pull|origin|!--ff-only")),
             ("hg update stable", Some("update|stable")),
             ("jj new main", Some("new|main")),
+            ("jj new", None),
             ("gh pr view 7 -R other/private", None),
             ("gh pr view 7 -cRother/private", None),
             ("gh pr view 7 --repo=other/private", None),
@@ -392,6 +429,20 @@ mod tests {
             ("glab mr view 7 -R other/private", None),
             ("git push --force origin", Some("push|--force|origin")),
             ("git push --push-option x origin", Some("push|--push-option x|origin")),
+            ("git branch x", Some("branch")),
+            ("git branch --list x", Some("branch|!--list")),
+            ("git branch -vv", Some("branch|!-vv")),
+            ("git tag v1", Some("tag")),
+            ("git tag -l v1", Some("tag|!-l")),
+            ("git rm --cached a", Some("rm|!--cached")),
+            ("cp -rn a b", Some("|!-rn")),
+            ("mv -n a b", Some("|!-n")),
+            ("cargo test --no-run", Some("test|!--no-run")),
+            ("cargo build --locked", Some("build|!--locked")),
+            ("cargo update --dry-run", Some("update|!--dry-run")),
+            ("npm ci", Some("ci")),
+            ("npm ci --ignore-scripts", Some("ci|!--ignore-scripts")),
+            ("gh pr create --draft", Some("pr create|!--draft")),
             ("git push origin +main", None),
             ("git add k.p?m", None),
             ("git commit -m x? k", Some("commit")),
@@ -450,7 +501,10 @@ mod tests {
             let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
             let shape = Shape::of(&words, &Folders::of(Scene::at(Path::new("/w"))));
             let found = shape.map(|shape| {
-                let settled = std::iter::once(shape.sub_command.join(" ")).chain(shape.options);
+                let restricting = shape.restricting.into_iter().map(|option| format!("!{option}"));
+                let settled = std::iter::once(shape.sub_command.join(" "))
+                    .chain(shape.options)
+                    .chain(restricting);
                 settled.collect::<Vec<_>>().join("|")
             });
             assert_eq!(found.as_deref(), expected, "{command}");

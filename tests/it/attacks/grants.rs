@@ -73,22 +73,22 @@ fn a_yes_to_git_holds_in_its_repository_only() {
     let made = tempfile::tempdir_in("/tmp").expect("a folder");
     fs::create_dir(made.path().join(".git")).expect("mkdir");
     let elsewhere: &'static str = Box::leak(made.path().display().to_string().into_boxed_str());
-    let chain: &'static str = Box::leak(format!("cd {elsewhere} && git fetch").into_boxed_str());
-    let pushed: &'static str = Box::leak(format!("pushd {elsewhere} && git fetch").into_boxed_str());
+    let chain: &'static str = Box::leak(format!("cd {elsewhere} && git fetch origin").into_boxed_str());
+    let pushed: &'static str = Box::leak(format!("pushd {elsewhere} && git fetch origin").into_boxed_str());
     let rows: &[Wanted] = &[
-        (&["git", "fetch"], "work/lib/x"),
-        (&["git", "fetch"], "work/lib/x/objects"),
-        (&["git", "fetch"], "work/vendor/y"),
-        (&["git", "fetch"], "work/link"),
-        (&["cd lib/x && git fetch"], "work"),
-        (&["pushd lib/x && git fetch"], "work"),
-        (&["cd lib; cd x; git fetch"], "work"),
-        (&["cd link; git fetch"], "work"),
-        (&["builtin cd lib/x; git fetch"], "work"),
-        (&["git", "-C", "lib/x", "fetch"], "work"),
-        (&["git", "--git-dir=lib/x", "fetch"], "work"),
-        (&["git", "fetch", "--upload-pa=evil"], "work"),
-        (&["git", "fetch"], "outside"),
+        (&["git", "fetch", "origin"], "work/lib/x"),
+        (&["git", "fetch", "origin"], "work/lib/x/objects"),
+        (&["git", "fetch", "origin"], "work/vendor/y"),
+        (&["git", "fetch", "origin"], "work/link"),
+        (&["cd lib/x && git fetch origin"], "work"),
+        (&["pushd lib/x && git fetch origin"], "work"),
+        (&["cd lib; cd x; git fetch origin"], "work"),
+        (&["cd link; git fetch origin"], "work"),
+        (&["builtin cd lib/x; git fetch origin"], "work"),
+        (&["git", "-C", "lib/x", "fetch", "origin"], "work"),
+        (&["git", "--git-dir=lib/x", "fetch", "origin"], "work"),
+        (&["git", "fetch", "--upload-pa=evil", "origin"], "work"),
+        (&["git", "fetch", "origin"], "outside"),
     ];
     let set_up = |place: &Place| {
         for folder in [".git", "lib/x/objects", "lib/x/refs", "vendor/y/.git"] {
@@ -98,11 +98,11 @@ fn a_yes_to_git_holds_in_its_repository_only() {
         fs::write(place.work.join("lib/x/config"), "[core]\n\tsshCommand = evil\n").expect("write");
         symlink("lib/x", place.work.join("link")).expect("a link");
     };
-    no_yes_is_stretched(set_up, (&["git", "fetch"], "work"), rows);
+    no_yes_is_stretched(set_up, (&["git", "fetch", "origin"], "work"), rows);
     for row in [chain, pushed] {
         let place = Place::new(User::Own);
         set_up(&place);
-        let said = Said::yes(&place, (&["git", "fetch"], "work"), true);
+        let said = Said::yes(&place, (&["git", "fetch", "origin"], "work"), true);
         let words: &'static [&'static str] = Box::leak(Box::new([row]));
         assert!(!said.runs_outside(&place, (words, "work")), "{row}");
     }
@@ -113,7 +113,7 @@ fn a_yes_to_git_holds_in_its_repository_only() {
         let mut said = Said::nothing();
         let full = SandboxPolicy::DangerFullAccess;
         let ask = |said: &Said, wanted: Wanted| said.verdict(&place, wanted, ApprovalPolicy::Untrusted, &full);
-        let Verdict::Ask { scopes, .. } = ask(&said, (&["git", "fetch"], "work")) else {
+        let Verdict::Ask { scopes, .. } = ask(&said, (&["git", "fetch", "origin"], "work")) else {
             return Err("it does not ask at all".to_owned());
         };
         said.grants.add(scopes.session);
@@ -723,6 +723,58 @@ fn a_yes_to_a_program_is_none_to_another_that_it_starts() {
         }
         (place, Said::nothing())
     });
+}
+
+/// What keeps a command from doing more was a part of what was allowed, and so was where it goes.
+#[test]
+fn a_yes_to_less_is_none_to_more() {
+    const MORE: &[(&str, &str)] = &[
+        ("npm ci --ignore-scripts", "npm ci"),
+        ("npm install --ignore-scripts", "npm install"),
+        ("git push --dry-run origin main", "git push origin main"),
+        ("git push -n origin main", "git push origin main"),
+        ("cp -n a c", "cp -f a b"),
+        ("cp -rn a c", "cp -r a b"),
+        ("mv -n a c", "mv -f a b"),
+        ("cargo test --no-run", "cargo test"),
+        ("cargo fmt --check", "cargo fmt"),
+        ("cargo update --dry-run", "cargo update"),
+        ("git branch --list x", "git branch new"),
+        ("git branch -a", "git branch new"),
+        ("git tag -l v1", "git tag v1"),
+        ("git rm --cached a", "git rm a"),
+        ("git add -n a", "git add a"),
+        ("git pull --ff-only origin main", "git pull origin main"),
+        ("gh pr create --draft -t x", "gh pr create -t x"),
+        ("touch -c a", "touch a"),
+        // Where it goes is said elsewhere then.
+        ("git push origin x", "git push"),
+        ("git push origin x", "git push -q"),
+        ("git fetch origin", "git fetch"),
+        ("git fetch origin", "git fetch --all"),
+        ("git pull origin main", "git pull origin"),
+        ("git pull origin main", "git pull"),
+    ];
+    no_yes_leads_on(MORE, || {
+        let place = Place::new(User::Own);
+        fs::create_dir(place.work.join(".git")).expect("mkdir");
+        (place, Said::nothing())
+    });
+    // The other way round it is no more than what was allowed.
+    for (given, wanted) in [
+        ("npm ci", "npm ci --ignore-scripts"),
+        ("git push origin main", "git push --dry-run origin main"),
+        ("cp a b", "cp -n a c"),
+        ("cp -n a b", "cp -n a c"),
+    ] {
+        let place = Place::new(User::Own);
+        fs::create_dir(place.work.join(".git")).expect("mkdir");
+        let said = Said::yes(&place, (kept_words(given), "work"), false);
+        assert!(
+            said.runs_outside(&place, (kept_words(wanted), "work")),
+            "{given}: {wanted}"
+        );
+    }
 }
 
 /// What stays the same command for a person goes on without a question.
