@@ -255,7 +255,10 @@ impl<'a> Run<'a> {
         let places = (confined != Confined::Outside).then(|| confinement.writable_roots().to_vec());
         let wrote = exec::Wrote::default();
         let request = CommandRequest {
-            argv: turn.services.through_profile(&turn.config, &self.argv),
+            argv: match leaves {
+                true => exec::shell::without_profile(&self.argv),
+                false => turn.services.through_profile(&turn.config, &self.argv),
+            },
             argv0: None,
             cwd: self.cwd.clone(),
             env,

@@ -70,6 +70,39 @@ pub fn through_profile<'a>(
     login(env, &format!("{prefix} {}", command::quoted_plainly(argv)))
 }
 
+/// The same command, where it is a shell, without the files that this would read first: profiles, and what interactive shells read. What
+/// they set has not been looked at, such as a `PATH` with a folder that commands can write.
+pub fn without_profile(argv: &[String]) -> Vec<String> {
+    let Some((shell, rest)) = argv.split_first() else {
+        return Vec::new();
+    };
+    let options: &[&str] = match name(shell) {
+        "bash" => &["--noprofile", "--norc"],
+        "zsh" | "csh" | "tcsh" => &["-f"],
+        "fish" => &["--no-config"],
+        // They have no option for it.
+        "sh" | "dash" | "ash" | "ksh" | "mksh" => return no_login(shell, rest),
+        _ => return argv.to_vec(),
+    };
+    let options = options.iter().map(|option| (*option).to_owned());
+    std::iter::once(shell.clone())
+        .chain(options)
+        .chain(rest.iter().cloned())
+        .collect()
+}
+
+/// Without the letter that makes it a login shell, among the options in front.
+fn no_login(shell: &str, rest: &[String]) -> Vec<String> {
+    let is_option = |word: &&String| word.len() > 1 && word.starts_with('-') && !word.starts_with("--");
+    let options = rest.iter().take_while(is_option).count();
+    let (options, operands) = rest.split_at(options);
+    let options = options.iter().map(|word| word.replace('l', ""));
+    std::iter::once(shell.to_owned())
+        .chain(options.filter(|word| word != "-"))
+        .chain(operands.iter().cloned())
+        .collect()
+}
+
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
@@ -94,6 +127,43 @@ mod tests {
             assert_eq!(login(&env(shell), "x y"), [expected, "-l", "-c", "x y"], "{shell:?}");
         }
         assert_eq!(login(&BTreeMap::new(), "x")[0], SYSTEM_SHELL);
+    }
+
+    #[test]
+    fn a_shell_reads_no_files_of_its_own_first() {
+        for (command, expected) in [
+            ("bash -lc x", "bash --noprofile --norc -lc x"),
+            ("/bin/bash -ic x", "/bin/bash --noprofile --norc -ic x"),
+            ("zsh -lc x", "zsh -f -lc x"),
+            ("fish -c x", "fish --no-config -c x"),
+            ("sh -lc x -l", "sh -c x -l"),
+            ("dash -l -c x", "dash -c x"),
+            ("sh x -l", "sh x -l"),
+            ("ls -l", "ls -l"),
+        ] {
+            let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+            assert_eq!(without_profile(&words(command)), words(expected), "{command}");
+        }
+        let home = tempfile::tempdir().expect("a folder");
+        for file in [".profile", ".bash_profile", ".bashrc", ".zshenv", ".zprofile"] {
+            std::fs::write(home.path().join(file), "export PATH=./planted:$PATH\n").expect("write");
+        }
+        for shell in ["/bin/sh", "/bin/bash", "/bin/zsh"]
+            .iter()
+            .filter(|shell| Path::new(shell).exists())
+        {
+            for option in ["-lc", "-c"] {
+                let argv = [*shell, option, "echo \"$PATH\""].map(str::to_owned);
+                let argv = without_profile(&argv);
+                let output = std::process::Command::new(&argv[0])
+                    .args(&argv[1..])
+                    .env("HOME", home.path())
+                    .env("PATH", "/usr/bin:/bin")
+                    .output()
+                    .expect("a shell");
+                assert_eq!(output.stdout, b"/usr/bin:/bin\n", "{argv:?}");
+            }
+        }
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! Programs that the server starts itself, planted where it might find them.
 
 use super::repel;
+use crate::agent::stage::{Setting, Stage, bash, command_output, say};
 use crate::exec::place::{Place, User, users};
+use crate::support::client::Reply;
 use crate::support::git::git;
 use countersign::exec::{self, program};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -631,4 +634,35 @@ fn what_commands_may_write_by_the_configuration_is_no_place_for_programs() {
     // It is the root that is in the way.
     list_servers(&place, &entry(folder), table);
     assert!(mark.exists());
+}
+
+/// What the person's profile puts into `PATH` has not been looked at: a program that a command has put there is not what runs outside
+/// under a yes to its name.
+#[tokio::test]
+async fn a_profile_brings_no_planted_program_into_what_leaves() {
+    for option in ["-lc", "-ic", "-c"] {
+        let run = json!({
+            "command": ["bash", option, "planted-tool; echo ran $?"], "with_escalated_permissions": true, "justification": "needed",
+        });
+        let plant =
+            "mkdir bin; printf '#!/bin/sh\\necho planted > ../owned\\n' > bin/planted-tool; chmod +x bin/planted-tool";
+        let script = json!([
+            [bash("c1", plant)],
+            [json!({"call": {"tool": "shell", "arguments": run, "id": "c2"}})],
+            [say("done")],
+        ]);
+        let stage = Stage::with(script, Setting::default()).await;
+        let home = stage.client.home().parent().expect("a folder").to_owned();
+        for profile in [".profile", ".bash_profile", ".bashrc"] {
+            let path = format!("export PATH={}:$PATH\n", stage.path("bin").display());
+            std::fs::write(home.join(profile), path).expect("a profile");
+        }
+        stage.answers(Reply::Ok(json!({"decision": "accept"})));
+        let thread = stage.thread().await;
+        stage.complete(&thread, "Go").await;
+        let (output, _) = command_output(&stage.requests(3)[2], "c2");
+        assert!(output.contains("ran 127"), "{option}: {output}");
+        assert!(!stage.path("../owned").exists(), "{option}");
+        stage.end();
+    }
 }
