@@ -53,6 +53,10 @@ const PROTECTED_IN_WORKTREE: [&str; 3] = ["config.worktree", "commondir", "gitdi
 
 /// What is looked for of links in a folder that acts later. Commands do not make it more.
 const MOST_INSIDE: usize = 2_000;
+/// Folders of a home folder in which each entry may be a link, how deep, and so many entries of them all.
+const LINKED_WITHIN: &[&str] = &[".config", ".emacs.d", ".gnupg", ".local/bin", ".ssh", ".zsh", "bin"];
+const DEPTH_OF_LINKS: usize = 2;
+const MOST_STARTS: usize = 2_000;
 
 /// What is looked at of a pointer: more than a path is long. Behind that there can only be line ends.
 const POINTER: u64 = 64 << 10;
@@ -154,6 +158,9 @@ impl Guard {
                 ..Self::default()
             };
             kept.keep_later(&walls.roots, later);
+            if let Some(home) = &later.home {
+                kept.keep_linked_starts(&walls.roots, home);
+            }
             let is_kept = |place: &PathBuf| !later.agreed.contains(place);
             let existing = kept.existing.split_off(guard.existing.len());
             let awaited = kept.awaited.split_off(guard.awaited.len());
@@ -201,6 +208,40 @@ impl Guard {
                 if inside && !around && !roots.contains(&target) {
                     self.stand(target);
                 }
+            }
+        }
+    }
+
+    /// Keeps where links of a home folder lead by whose names programs of the person start: their dot files may be the work.
+    fn keep_linked_starts(&mut self, roots: &[PathBuf], home: &Path) {
+        let is_link = |place: &Path| fs::symlink_metadata(place).is_ok_and(|found| found.is_symlink());
+        let mut left = MOST_STARTS;
+        for name in table::OF_HOME {
+            let start = home.join(name);
+            if start.ancestors().take_while(|above| *above != home).any(is_link) {
+                self.follow(roots, &start, Hold::Keep, None);
+            } else if LINKED_WITHIN.contains(name) {
+                self.keep_linked_within(roots, &start, DEPTH_OF_LINKS, &mut left);
+            }
+        }
+    }
+
+    /// The same of links in a folder, as tools for dot files make them; down to a depth, while any are left to be looked at.
+    fn keep_linked_within(&mut self, roots: &[PathBuf], folder: &Path, depth: usize, left: &mut usize) {
+        let Ok(entries) = fs::read_dir(folder) else { return };
+        for entry in entries.flatten() {
+            if *left == 0 {
+                return;
+            }
+            *left -= 1;
+            match entry.file_type() {
+                Ok(kind) if kind.is_symlink() => {
+                    self.follow(roots, &entry.path(), Hold::Keep, None);
+                }
+                Ok(kind) if kind.is_dir() && depth > 1 => {
+                    self.keep_linked_within(roots, &entry.path(), depth - 1, left)
+                }
+                _ => {}
             }
         }
     }

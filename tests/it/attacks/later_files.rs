@@ -8,6 +8,7 @@ use countersign::exec::{names_that_act, paths_that_act};
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Bound;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -179,12 +180,16 @@ enum Walls {
     NoNamespaces,
 }
 
-fn run(place: &Place, walls: Walls, options: &[&str], script: &str) -> Output {
+fn command(place: &Place, walls: Walls, options: &[&str], script: &str) -> Command {
     let argv = ["python3", "-c", script];
-    let mut command = match walls {
+    match walls {
         Walls::All => place.command(options, &argv),
         Walls::NoNamespaces => plain_command(place, options, &argv),
-    };
+    }
+}
+
+fn run(place: &Place, walls: Walls, options: &[&str], script: &str) -> Output {
+    let mut command = command(place, walls, options, script);
     command.output().expect("run the sandbox")
 }
 
@@ -664,6 +669,87 @@ print('all of it')
             true => Err(format!("{user:?} {walls:?}: {said}")),
             false => Ok(()),
         });
+    }
+}
+
+/// Of a folder of dot files the names say nothing: what counts is that those of the home folder lead there.
+#[test]
+fn what_the_persons_dot_files_lead_to_stays_as_it_is() {
+    if !has("python3") {
+        return;
+    }
+    // Of the home folder, and where it leads in the work.
+    let links = [
+        (".bashrc", "bashrc"),
+        (".profile", "shell/profile"),
+        (".gitconfig", "git/config"),
+        (".ssh/config", "ssh-config"),
+        (".config/nvim", "nvim"),
+        (".config/fish/config.fish", "config.fish"),
+        ("bin", "programs"),
+        // Not there yet.
+        (".zshrc", "zshrc"),
+    ];
+    let targets: Vec<&str> = links.iter().map(|(_, target)| *target).collect();
+    let script = format!(
+        "{PRELUDE}
+def attempt(deed):
+    try: deed()
+    except OSError: pass
+for at, path in enumerate({targets:?}):
+    os.chdir(WORK)
+    attempt(lambda: open(path, 'a').write('evil'))
+    attempt(lambda: open(path + '/init.lua', 'a').write('evil'))
+    attempt(lambda: open(path + '/new', 'w').write('evil'))
+    attempt(lambda: (open(f'fresh{{at}}', 'w').write('evil'), os.replace(f'fresh{{at}}', path)))
+    attempt(lambda: os.unlink(path))
+    attempt(lambda: os.rename(path, f'gone{{at}}'))
+    attempt(lambda: os.symlink('/tmp', path))
+    folder = os.path.dirname(path) or path
+    attempt(lambda: (os.rename(folder, f'gone{{at}}'), os.makedirs(folder), open(path, 'w').write('evil')))
+open('sub/free', 'w').write('mine')
+print('all of it')
+"
+    );
+    for (user, walls) in rounds() {
+        let place = Place::new(user);
+        let home = folders(&place, place.work.parent().expect("a folder"), "home-of-links");
+        for (link, target) in links {
+            let (link, target) = (home.join(link), place.work.join(target));
+            fs::create_dir_all(link.parent().expect("a folder")).expect("mkdir");
+            symlink(&target, link).expect("a link");
+        }
+        for folder in ["shell", "git", "nvim", "programs", "sub"] {
+            folders(&place, &place.work, folder);
+        }
+        for file in [
+            "bashrc",
+            "shell/profile",
+            "git/config",
+            "ssh-config",
+            "nvim/init.lua",
+            "config.fish",
+            "programs/init.lua",
+        ] {
+            place.file(&place.work.join(file), "mine");
+        }
+        let before = below(&place.work);
+        let output = command(&place, walls, &[], &script).env("HOME", &home).output();
+        let output = output.expect("run the sandbox");
+        let said = words(&output);
+        assert!(said.contains("all of it"), "{user:?} {walls:?}: {said}");
+        delete_kept(&output);
+        let mut now = below(&place.work);
+        assert!(
+            now.remove(&place.work.join("sub/free")).is_some(),
+            "other files are free"
+        );
+        now.retain(|path, _| {
+            !path
+                .file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with("fresh"))
+        });
+        assert_eq!(now, before, "{user:?} {walls:?}: {said}");
     }
 }
 
