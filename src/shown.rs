@@ -107,6 +107,32 @@ pub fn lines(text: &str) -> String {
     lines.join("\n")
 }
 
+/// A name that somebody else has chosen, between backticks: they stand around all of it, since its own are shown by their number.
+pub fn code(name: &str) -> String {
+    format!("`{}`", exact(name).replace('`', "<U+0060>"))
+}
+
+/// Characters of a name in a sentence of ours.
+const MOST_NAME: usize = 120;
+
+/// The same, cut where it is long: for a name that says which one is meant, and is not itself decided on.
+pub fn short_code(name: &str) -> String {
+    let cut = |at: usize| format!("{}…", &name[..at]);
+    match name.char_indices().nth(MOST_NAME) {
+        Some((at, _)) => code(&cut(at)),
+        None => code(name),
+    }
+}
+
+/// A path in a sentence of ours: between backticks where it could pass for more of the sentence.
+pub fn path_in_words(path: &std::path::Path) -> String {
+    let text = path.display().to_string();
+    match text.contains([' ', '`']) {
+        true => code(&text),
+        false => line(&text),
+    }
+}
+
 fn whole(mut visible: Visible, text: &str) -> String {
     let mut shown = visible.push(text);
     shown.push_str(&visible.finish());
@@ -116,6 +142,20 @@ fn whole(mut visible: Visible, text: &str) -> String {
 /// Whether something in a text hides, or its marks hide it.
 pub fn hides(text: &str) -> bool {
     !text.is_ascii() && whole(Visible::word(), text) != text || text.chars().any(|c| c.is_ascii_control())
+}
+
+/// Whether a text has in it what stands here for characters that hide, or for blanks, so that it would look like a text with those.
+pub fn imitates(text: &str) -> bool {
+    let is_notation = |rest: &str| {
+        let Some((inner, _)) = rest.split_once('>') else {
+            return false;
+        };
+        let is_number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_hexdigit());
+        let is_count = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+        let blanks = inner.strip_suffix(" blanks").or_else(|| inner.strip_suffix(" blank"));
+        inner.strip_prefix("U+").is_some_and(is_number) || blanks.is_some_and(is_count)
+    };
+    text.match_indices('<').any(|(at, _)| is_notation(&text[at + 1..]))
 }
 
 /// Text of several lines in which blanks, line ends and tabs stay as they are.

@@ -99,6 +99,20 @@ pub fn shell_text(argv: &[String]) -> Option<&str> {
     (is_shell && matches!(option.as_str(), "-c" | "-lc" | "-cl")).then_some(text)
 }
 
+/// Whether shell text of the command writes a file by a redirection.
+pub fn writes_by_redirection(argv: &[String]) -> bool {
+    let Some(text) = shell_text(argv) else { return false };
+    if let Ok(reading) = strict::read(text, strict::Dialect::Bash) {
+        return !reading.writes.is_empty() || reading.commands.iter().any(|command| command.writes.is_some());
+    }
+    // Here the number of a descriptor (`2>&1`) is a target like others.
+    let is_file = |word: &Word| {
+        word.exact()
+            .is_none_or(|text| text != "/dev/null" && !text.chars().all(|c| c.is_ascii_digit()))
+    };
+    Script::parse(text).is_some_and(|script| script.writes().iter().any(is_file))
+}
+
 /// Whether a program is named bare or stands where the system keeps its programs: not one of the workspace's own.
 pub(super) fn has_usual_place(program: &str) -> bool {
     const PLACES: [&str; 7] = [

@@ -115,8 +115,8 @@ impl fmt::Display for Beside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` still runs in the sandbox, and can make the paths in this command lead elsewhere meanwhile.",
-            crate::shown::line(&self.0)
+            "{} still runs in the sandbox, and can make the paths in this command lead elsewhere meanwhile.",
+            crate::shown::short_code(&self.0)
         )
     }
 }
@@ -150,9 +150,9 @@ impl fmt::Display for Planted {
             let between = if at == 0 { "" } else { ", " };
             write!(
                 f,
-                "{between}`{}` runs {}",
-                crate::shown::line(name),
-                crate::shown::line(&path.display().to_string())
+                "{between}{} runs {}",
+                crate::shown::short_code(name),
+                crate::shown::path_in_words(&path)
             )?;
         }
         f.write_str(" here, which commands of the agent can change.")?;
@@ -373,8 +373,8 @@ impl<'a> Deciding<'_, 'a> {
     fn not_reading(&self) -> String {
         match self.judgement.starts() {
             Some((part, what)) if self.judgement.label == Label::SafeReadonly => format!(
-                "`{}` reads, but starts {what}; there is no sandbox around it, and the approval policy is untrusted.",
-                part.text
+                "{} reads, but starts {what}; there is no sandbox around it, and the approval policy is untrusted.",
+                crate::shown::short_code(&part.text)
             ),
             _ if self.judgement.label == Label::SafeReadonly => {
                 "It reads, but may start or reach more than its text names, and the approval policy is untrusted."

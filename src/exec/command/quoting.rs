@@ -42,9 +42,19 @@ pub fn asked<'a>(argv: &'a [String], persons_shell: Option<&str>) -> Option<&'a 
 
 /// A script without the blanks and empty lines around it, if nothing hides in it.
 fn readable(script: &str) -> Option<&str> {
-    let hides = shown::hides(&script.replace(['\n', '\t'], " "));
-    let script = script.trim_matches([' ', '\t', '\n']);
-    (!hides && !script.is_empty()).then_some(script)
+    let hides = shown::hides(&script.replace(['\n', '\t'], " ")) || shown::imitates(script);
+    let begun = script.trim_start_matches([' ', '\t', '\n']);
+    let trimmed = begun.trim_end_matches([' ', '\t', '\n']);
+    let left_out = &begun[trimmed.len()..];
+    // A blank behind a backslash is a part of its word, and empty lines at the end may be those of a here-document.
+    let cuts_word = trimmed.ends_with('\\') && !left_out.is_empty();
+    let cuts_lines = trimmed.contains("<<") && left_out.matches('\n').count() > 1;
+    (!hides && !cuts_word && !cuts_lines && !trimmed.is_empty() && !indents_here(trimmed)).then_some(trimmed)
+}
+
+/// Whether a script has a here-document whose lines may be indented: by tabs only, which look like blanks.
+fn indents_here(script: &str) -> bool {
+    script.contains("<<-") && script.contains("\n\t")
 }
 
 fn is_plain_shell(program: &str) -> bool {
@@ -64,7 +74,8 @@ pub(in crate::exec) fn quoted_plainly(argv: &[String]) -> String {
 
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./:=@%+,".contains(c);
-    let hides = shown::hides(word);
+    let imitates = shown::imitates(word);
+    let hides = shown::hides(word) || imitates;
     if !word.is_empty() && !hides && word.chars().all(plain) {
         return word.to_owned();
     }
@@ -81,6 +92,7 @@ fn quoted(word: &str) -> String {
                 text.push('\\');
                 text.push(c);
             }
+            '<' if imitates => text.push_str("\\x3c"),
             c if c.is_ascii_control() => text.push_str(&format!("\\x{:02x}", u32::from(c))),
             c if is_odd(c) && c > '\u{ffff}' => text.push_str(&format!("\\U{:08x}", u32::from(c))),
             c if is_odd(c) => text.push_str(&format!("\\u{:04x}", u32::from(c))),
@@ -118,6 +130,10 @@ mod tests {
             ("a\u{a0}b", r"$'a\u00a0b'"),
             ("می\u{200c}خواهم", "'می\u{200c}خواهم'"),
             ("größe", "größe"),
+            ("a<b", "'a<b'"),
+            // As what hides would be shown.
+            ("<U+0009>/x", r"$'\x3cU+0009>/x'"),
+            ("a <8 blanks>b", r"$'a \x3c8 blanks>b'"),
         ] {
             assert_eq!(display(&[word.to_owned()]), expected);
         }
@@ -163,6 +179,13 @@ mod tests {
             (&["bash", "-lc", "a\u{202e}b"], None),
             (&["bash", "-lc", "ls\u{3000}"], None),
             (&["bash", "-lc", " \n"], None),
+            (&["bash", "-lc", "cat <U+0009>/x"], None),
+            (&["bash", "-lc", "cat <8 blanks>x"], None),
+            // A blank that is a part of a word, and lines that look like the end of a here-document.
+            (&["bash", "-lc", "cat a\\ "], None),
+            (&["bash", "-lc", "cat <<-X\n\tX\nrun"], None),
+            (&["bash", "-lc", "cat <<X\na\n\n"], None),
+            (&["bash", "-lc", "cat <<X\na\nX\n"], Some("cat <<X\na\nX")),
         ] {
             let argv: Vec<String> = argv.iter().map(ToString::to_string).collect();
             assert_eq!(asked(&argv, Some("/opt/bin/zsh")), expected, "{argv:?}");

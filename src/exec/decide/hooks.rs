@@ -77,9 +77,9 @@ impl fmt::Display for Hooks {
         };
         write!(
             f,
-            "`{}` runs {what} {} of the repository; what {do_} may be files that commands of the agent can change, so you are asked each time.",
-            crate::shown::line(&self.command),
-            crate::shown::line(&self.names.join(", "))
+            "{} runs {what} {} of the repository; what {do_} may be files that commands of the agent can change, so you are asked each time.",
+            crate::shown::short_code(&self.command),
+            crate::shown::path_in_words(Path::new(&self.names.join(", ")))
         )
     }
 }

@@ -472,6 +472,9 @@ fn in_words(approval: &CommandApproval) -> String {
     }
     let judgement = crate::exec::command::judge(&approval.command, &approval.cwd);
     let mut words: Vec<String> = judgement.parts.into_iter().map(|part| part.words).collect();
+    if crate::exec::command::writes_by_redirection(&approval.command) {
+        words.insert(0, "writes a file".to_owned());
+    }
     words.dedup();
     let more = words.len().saturating_sub(MOST_PARTS);
     words.truncate(MOST_PARTS);
