@@ -60,6 +60,8 @@ pub mod undo;
 mod window;
 pub mod witness;
 
+pub(crate) use propose::READ_ONLY;
+
 use crate::config::{self, ConfigError, Loaded, Sources};
 use crate::exec::ExecError;
 use crate::exec::rules::Rules;

@@ -7,6 +7,8 @@ mod misfits;
 mod place;
 pub(super) mod report;
 
+pub(crate) use check::READ_ONLY;
+
 use super::apply::{self, HunkResult, Outcome, Scope};
 use super::aside::aside;
 use super::permissions::Reader;

@@ -392,6 +392,9 @@ struct Run<'a> {
 impl Run<'_> {
     fn take(&mut self, event: &Event) {
         self.agents.note(&event.kind);
+        // In an editor a person sees it, and may stop it; here it would be tried without end.
+        let gives_up = matches!(&event.kind, EventKind::TurnRetrying(retrying)
+            if retrying.limit.is_none() && retrying.attempt > self.most_connections);
         if self.json {
             print_json(&json!({"method": event.kind.method(), "params": event.params()}).to_string());
         } else {
@@ -402,7 +405,8 @@ impl Run<'_> {
             {
                 say_plainly(&words);
             }
-            if let Some(line) = self.progress.line(&event.kind) {
+            // It does not wait once more.
+            if let Some(line) = self.progress.line(&event.kind).filter(|_| !gives_up) {
                 match agent {
                     Some(name) => say_plainly(&format!("[{name}] {line}")),
                     None => say_plainly(&line),
@@ -434,10 +438,8 @@ impl Run<'_> {
             }
             _ => {}
         }
-        // In an editor a person sees it, and may stop it; here it would be tried without end.
         if let EventKind::TurnRetrying(retrying) = &event.kind
-            && retrying.limit.is_none()
-            && retrying.attempt > self.most_connections
+            && gives_up
         {
             self.unreachable.get_or_insert_with(|| retrying.message.clone());
         }
@@ -486,7 +488,7 @@ impl Run<'_> {
         match (ended.turn.status, &ended.turn.error) {
             (TurnStatus::Completed, _) if self.refused.is_empty() => status,
             (TurnStatus::Completed, _) => {
-                let hint = match self.only_reads && self.refused.has_unchanged() {
+                let hint = match self.only_reads && self.refused.only_reads() {
                     true => "; it only reads unless you add --sandbox workspace-write",
                     false => "",
                 };

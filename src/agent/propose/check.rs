@@ -25,6 +25,9 @@ pub(super) struct Case<'a> {
     pub cwd: &'a Path,
 }
 
+/// How the reason begins where nothing may be changed at all.
+pub(crate) const READ_ONLY: &str = "The policy is read-only";
+
 /// What a question says of files that other programs act on by themselves.
 const ACTS_LATER: &str = "Careful: other programs run or obey these files automatically";
 
@@ -86,10 +89,9 @@ pub(super) fn verdict(case: &Case<'_>) -> Verdict {
         .collect();
     if case.approval == ApprovalPolicy::Never {
         return match (case.sandbox, outside.is_empty()) {
-            (SandboxMode::ReadOnly, _) => Verdict::Reject(
-                "The policy is read-only and nobody may be asked, so no file can be changed. Explain the change instead."
-                    .to_owned(),
-            ),
+            (SandboxMode::ReadOnly, _) => Verdict::Reject(format!(
+                "{READ_ONLY} and nobody may be asked, so no file can be changed. Explain the change instead."
+            )),
             (SandboxMode::WorkspaceWrite, false) => Verdict::Reject(format!(
                 "Outside the workspace, where nothing may be changed under the approval policy never: {}. Nobody was asked; \
                  change files of the workspace only, or explain the change instead.",

@@ -1,7 +1,7 @@
 //! What the agent, and those that it set to work, wanted to do and was not allowed to, or did not manage: the answer to every question is
 //! no.
 
-use crate::agent::Agent;
+use crate::agent::{Agent, READ_ONLY};
 use crate::protocol::approval::ApprovalResponse;
 use crate::protocol::event::EventKind;
 use crate::protocol::item::{FileChange, ItemStatus, ThreadItem};
@@ -23,6 +23,8 @@ pub(super) struct Refused {
     declined: Vec<String>,
     /// Files whose last change came to nothing.
     unchanged: BTreeSet<PathBuf>,
+    /// One of them since nothing may be changed at all.
+    only_reads: bool,
 }
 
 impl Refused {
@@ -53,7 +55,15 @@ impl Refused {
                 title,
                 ..
             } if tool == REQUEST_PERMISSIONS => self.declined.push(shown::line(title)),
-            ThreadItem::FileChange { status, changes, .. } => self.changed(*status, changes),
+            ThreadItem::FileChange {
+                status,
+                changes,
+                outcome,
+                ..
+            } => {
+                self.changed(*status, changes);
+                self.only_reads |= outcome.as_ref().is_some_and(|words| words.contains(READ_ONLY));
+            }
             _ => {}
         }
     }
@@ -67,9 +77,9 @@ impl Refused {
         }
     }
 
-    /// Whether a file that the agent wanted to change was not.
-    pub(super) fn has_unchanged(&self) -> bool {
-        !self.unchanged.is_empty()
+    /// Whether a file was not changed since nothing may be.
+    pub(super) fn only_reads(&self) -> bool {
+        self.only_reads && !self.unchanged.is_empty()
     }
 
     pub(super) fn is_empty(&self) -> bool {
