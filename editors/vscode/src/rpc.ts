@@ -1,15 +1,17 @@
 /**
  * The server's own protocol with types: what the client asks by name, and what it is told by name.
  */
-import type { ClientRequests, Notifications } from "./protocol";
+import type { ClientRequests, Notifications, UserInput } from "./protocol";
 
 /** Something that answers the client's requests. */
 export interface Rpc {
   request<M extends keyof ClientRequests>(method: M, params: ClientRequests[M]["params"]): Promise<ClientRequests[M]["result"]>;
 }
 
-/** One notification of a thread, as it came. */
-export type ThreadEvent = { [M in keyof Notifications]: { readonly method: M; readonly params: Notifications[M] } }[keyof Notifications];
+/** One notification of a thread, as it came; or what this program knows of it by itself: a message has joined the running turn. */
+export type ThreadEvent =
+  | { [M in keyof Notifications]: { readonly method: M; readonly params: Notifications[M] } }[keyof Notifications]
+  | { readonly method: "joined"; readonly params: { readonly threadId: string; readonly id: string; readonly input: readonly UserInput[] } };
 
 /** All notifications that the server sends; a test compares the list with the protocol. */
 export const NOTIFICATIONS = [

@@ -244,3 +244,31 @@ test("ten thousand events leave as many rows, each found by its key", () => {
   assert.equal(model.view.rows.length, 10_000);
   assert.equal(model.position("m9999"), 9999);
 });
+
+test("a message that joined the running turn is shown until the agent reads it, or the turn ends", () => {
+  const input = [{ type: "text", text: "also this" }];
+  const read = (clientId: string): ThreadItem => ({ type: "userMessage", id: `item-${clientId}`, clientId, content: [{ type: "text", text: "also this" }] });
+  const joining = (model: ThreadModel): string[] => model.view.joining.map(({ id }) => id);
+  const running = (): ThreadModel => {
+    const model = new ThreadModel(viewOf(thread()));
+    model.apply(event("countersign/turn/started", { turn: turn({ status: "inProgress" }) }));
+    return model;
+  };
+  const model = running();
+  for (const id of ["m1", "m2"]) model.apply(event("joined", { id, input }));
+  assert.deepEqual(joining(model), ["m1", "m2"]);
+  model.apply(event("countersign/item/completed", { item: read("m1"), completedAtMs: 2 }));
+  assert.deepEqual(joining(model), ["m2"]);
+  // What could not be read any more comes back by itself.
+  model.apply(event("countersign/turn/completed", { turn: turn(), unanswered: [{ input }] }));
+  assert.deepEqual(joining(model), []);
+  assert.equal(model.view.rows.at(-1)?.body.kind, "unanswered");
+  // The answer to the request may come after the words were read, or after the turn.
+  const late = running();
+  late.apply(event("countersign/item/completed", { item: read("m3"), completedAtMs: 2 }));
+  late.apply(event("joined", { id: "m3", input }));
+  assert.deepEqual(joining(late), []);
+  late.apply(event("countersign/turn/completed", { turn: turn(), unanswered: [] }));
+  late.apply(event("joined", { id: "m4", input }));
+  assert.deepEqual(joining(late), []);
+});

@@ -106,7 +106,8 @@ export class Composer {
     this.text.addEventListener("input", () => { this.edited(); });
     this.text.addEventListener("keydown", (event) => { this.key(event); });
     this.text.addEventListener("click", () => { this.look(); });
-    this.text.addEventListener("blur", () => { setTimeout(() => { this.offer([]); }, 150); });
+    // A press on the list takes the focus for a moment; a button that opens the list gives it back.
+    this.text.addEventListener("blur", () => { setTimeout(() => { if (document.activeElement !== this.text) this.offer([]); }, 150); });
     this.text.addEventListener("paste", (event) => {
       if (this.addFiles(event.clipboardData?.files)) event.preventDefault();
     });

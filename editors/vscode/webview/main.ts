@@ -53,6 +53,7 @@ const elapsed = el("span", { class: "dim" });
 let shownActivity = "";
 let shownWelcome = "";
 let shownQueue: ThreadView["queue"];
+let shownJoining: ThreadView["joining"] | undefined;
 /** What is being written in the place of messages that wait, by their ids: who looks at another conversation finds it again. */
 const rewritten = new Map<string, string>();
 let contextBox: HTMLElement | undefined;
@@ -187,7 +188,7 @@ function head(): void {
   composer.setSettings(shown?.settings);
   drawActivity();
   // What is being typed into it stays, and so do buttons that are just being pressed.
-  if (queue.querySelector("textarea") === null && shown?.queue !== shownQueue) redraw(queue, drawQueue, composer.text);
+  if (queue.querySelector("textarea") === null && (shown?.queue !== shownQueue || shown?.joining !== shownJoining)) redraw(queue, drawQueue, composer.text);
   drawMeters();
 }
 
@@ -250,14 +251,21 @@ function drawRetry(): void {
 
 function drawQueue(): void {
   const waiting = view()?.queue;
+  const joining = view()?.joining ?? [];
   shownQueue = waiting;
-  queue.hidden = waiting === undefined;
+  shownJoining = view()?.joining;
+  queue.hidden = waiting === undefined && joining.length === 0;
+  const joined = joining.length === 0 ? [] : [
+    el("div", { class: "title" }, "Sent: the agent reads this with its next step"),
+    ...joining.map(({ id, input }) => el("div", { class: "queued joined", attrs: { "data-of": id } }, el("span", { class: "grow" }, cut(textOf(input), 200)))),
+  ];
   if (waiting === undefined) {
-    queue.replaceChildren();
+    queue.replaceChildren(...joined);
     return;
   }
   const act = (action: "remove" | "up" | "down", queuedId: string) => (): void => { post({ type: "queue", action, queuedId, text: "" }); };
   queue.replaceChildren(
+    ...joined,
     el("div", { class: "title" }, waiting.paused ? "Paused" : "Queued", ...(waiting.paused ? [button("Resume", () => { post({ type: "queue", action: "resume", queuedId: "", text: "" }); }, { class: "small" })] : [])),
     ...waiting.inputs.map((one, i) => {
       const text = textOf(one.input);

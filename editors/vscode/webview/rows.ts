@@ -301,9 +301,10 @@ function errorBody(row: Row, error: TurnError, context: RowContext): Node[] {
   const { turnId } = row;
   const all = context.view();
   const hasBegun = all !== undefined && turnId !== undefined && messageOf(all, turnId).hasBegun;
-  const again = button(hasBegun || turnId === undefined ? "Continue" : "Try again", () => { window.dispatchEvent(new CustomEvent("ask-again", { detail: hasBegun ? undefined : turnId })); });
+  // A server that did not start, or an undo, is nothing that the model could go on with.
+  const again = turnId === undefined || error.kind === "undoFailed" ? undefined : button(hasBegun ? "Continue" : "Try again", () => { window.dispatchEvent(new CustomEvent("ask-again", { detail: hasBegun ? undefined : turnId })); });
   // The most helpful one stands out.
-  (offered[0] ?? again).classList.add("primary");
+  (offered[0] ?? again)?.classList.add("primary");
   return [
     el("div", { class: "error", role: "alert" },
       el("p", {}, error.message),
@@ -435,7 +436,7 @@ function fileChange(row: Row, item: Extract<ThreadItem, { type: "fileChange" }>,
 function proposalWords(proposal: Proposal): string {
   const hunks = proposal.files.flatMap((file) => file.hunks);
   const made = hunks.filter((hunk) => hunk.status === "applied").length;
-  if (made > 0 && made < hunks.length) return `applied ${made} of ${hunks.length}${isWaiting(proposal) ? ", the rest is pending review" : ""}`;
+  if (made > 0 && made < hunks.length && proposal.status !== "undone") return `applied ${made} of ${hunks.length}${isWaiting(proposal) ? ", the rest is pending review" : ""}`;
   return { proposed: "pending review", partlyDecided: "partly reviewed", conflicting: "in conflict with what was typed", stale: "its files have changed", accepted: "accepted", applied: "applied", rejected: "rejected", failed: "failed", superseded: "replaced by a later one", withdrawn: "withdrawn", undone: "undone" }[proposal.status];
 }
 

@@ -2,6 +2,7 @@
  * The threads that this window knows, each as the chat shows it, and what can be done with them. The only place that asks the
  * server about threads.
  */
+import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import type { ClientRequests, SettingsOverride, Thread, ThreadSettings, Turn } from "../protocol";
 import type { Rpc, ThreadEvent } from "../rpc";
@@ -71,7 +72,7 @@ export class Threads implements vscode.Disposable {
       this.resets.fire(event.params.threadId);
     } else if ("threadId" in event.params) {
       // Sent once more for a subscription, it would be taken twice.
-      if (event.params.subscriptionId) return;
+      if (event.method !== "joined" && event.params.subscriptionId) return;
       this.models.get(event.params.threadId)?.apply(event);
     }
     this.events.fire(event);
@@ -109,7 +110,9 @@ export class Threads implements vscode.Disposable {
     if (queue) {
       await this.request("countersign/turn/queue/add", { threadId: id, ...params });
     } else {
-      await this.request("countersign/turn/start", { threadId: id, ...params });
+      const clientUserMessageId = randomUUID();
+      const { steered } = await this.request("countersign/turn/start", { threadId: id, ...params, clientUserMessageId });
+      if (steered) this.take({ method: "joined", params: { threadId: id, id: clientUserMessageId, input: params.input } });
     }
   }
 
@@ -194,7 +197,7 @@ export class Threads implements vscode.Disposable {
     }
     const { thread } = await this.request("countersign/thread/read", { threadId: id, includeTurns: true });
     const view = viewOf(thread, before.view.settings);
-    Object.assign(view, { usage: before.view.usage, limits: before.view.limits, queue: before.view.queue, proposals: before.view.proposals, status: before.view.status });
+    Object.assign(view, { usage: before.view.usage, limits: before.view.limits, queue: before.view.queue, joining: before.view.joining, proposals: before.view.proposals, status: before.view.status });
     this.models.set(id, new ThreadModel(view));
     this.resets.fire(id);
   }

@@ -81,6 +81,12 @@ export interface Waiting {
   readonly nextMs: number;
 }
 
+/** A message that joined a running turn; `id` is the `clientId` of its item. */
+export interface Joining {
+  readonly id: string;
+  readonly input: readonly UserInput[];
+}
+
 export interface ThreadView {
   readonly id: string;
   name: string | undefined;
@@ -99,6 +105,8 @@ export interface ThreadView {
   usage: ThreadTokenUsage | undefined;
   limits: RateLimits | undefined;
   queue: TurnQueue | undefined;
+  /** Messages that joined the running turn, and that the agent has not read yet. */
+  joining: readonly Joining[];
   plan: PlanStep[] | undefined;
   /** What is waited for before the model is asked again. */
   retry: Waiting | undefined;
@@ -135,6 +143,7 @@ export function viewOf(thread: Thread, settings?: ThreadSettings): ThreadView {
     usage: undefined,
     limits: undefined,
     queue: undefined,
+    joining: [],
     plan: undefined,
     retry: undefined,
     agents: {},
@@ -306,6 +315,12 @@ export class ThreadModel {
       case "countersign/turn/queueChanged":
         view.queue = event.params.queue.inputs.length > 0 ? event.params.queue : undefined;
         return NOTHING;
+      case "joined": {
+        const { id, input } = event.params;
+        const isRead = view.rows.some(({ body }) => body.kind === "item" && body.item.type === "userMessage" && body.item.clientId === id);
+        if (!isRead && view.running !== undefined) view.joining = [...view.joining, { id, input }];
+        return NOTHING;
+      }
       case "countersign/turn/retrying":
         view.retry = {
           message: event.params.message,
@@ -416,6 +431,8 @@ export class ThreadModel {
     view.retry = undefined;
     if (view.running?.turnId === turn.id) {
       view.running = undefined;
+      // What it has not read comes back as unanswered.
+      view.joining = [];
     }
     const changed: string[] = [];
     let structure = false;
@@ -473,6 +490,9 @@ export class ThreadModel {
     if (before?.body.kind === "item" && before.body.output !== undefined) {
       body.output = before.body.output;
       if (before.body.isCut === true) body.isCut = true;
+    }
+    if (item.type === "userMessage") {
+      this.view.joining = this.view.joining.filter(({ id }) => id !== item.clientId);
     }
     if (item.type === "userMessage" && this.view.preview === "") {
       this.view.preview = item.content.map((one) => (one.type === "text" ? one.text : "")).join(" ").trim();
